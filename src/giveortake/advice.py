@@ -42,8 +42,8 @@ _MOMENT = 'expires="2027-01-31", expires="2027-01-31T12:00:00+00:00", or expires
 _AT = "/v1/datasets/NAME"
 
 
-def _terms(said: str) -> str:
-    return f'"terms": {{{said}}}'
+def _terms(fields: str) -> str:
+    return f'"terms": {{{fields}}}'
 
 
 # an action in Python, by a command, in a browser, over HTTP; None if the face does not have it
@@ -154,26 +154,26 @@ class Advice(str):
     read the book None
     """
 
-    __slots__ = ("_said",)
-    _said: dict[Face, str | None]
+    __slots__ = ("_texts",)
+    _texts: dict[Face, str | None]
 
     def __new__(cls, *ways: str, between: str = ", or ", **values: object) -> Advice:
-        return cls.spoken({face: _told(face, ways, between, values) for face in FACES})
+        return cls.spoken({face: _face_text(face, ways, between, values) for face in FACES})
 
     @classmethod
-    def spoken(cls, said: Mapping[Face, str | None]) -> Advice:
+    def spoken(cls, texts: Mapping[Face, str | None]) -> Advice:
         """An advice from its text on each face, as `on_all` returns it."""
-        found = super().__new__(cls, said["python"] or "")
-        found._said = dict(said)
-        return found
+        advice = super().__new__(cls, texts["python"] or "")
+        advice._texts = dict(texts)
+        return advice
 
     def on(self, face: Face) -> str | None:
         """The text for a face; None if the face has none of the ways."""
-        return self._said[face]
+        return self._texts[face]
 
     def rewritten(self, write: Callable[[str], str]) -> Advice:
         """The advice with the text of each face rewritten."""
-        return Advice.spoken({face: None if said is None else write(said) for face, said in self._said.items()})
+        return Advice.spoken({face: None if text is None else write(text) for face, text in self._texts.items()})
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
         return str, (str(self),)  # pickled as its text for Python
@@ -202,9 +202,9 @@ def on_all(hint: str | None) -> dict[Face, str | None]:
     return {face: on(hint, face) for face in FACES}
 
 
-def _told(face: Face, ways: tuple[str, ...], between: str, values: dict[str, object]) -> str | None:
-    found = [said for way in ways if (said := _way(face, way, values)) is not None]
-    return between.join(found) or None
+def _face_text(face: Face, ways: tuple[str, ...], between: str, values: dict[str, object]) -> str | None:
+    phrases = [phrase for way in ways if (phrase := _way(face, way, values)) is not None]
+    return between.join(phrases) or None
 
 
 def _way(face: Face, way: str, values: dict[str, object]) -> str | None:
@@ -213,10 +213,10 @@ def _way(face: Face, way: str, values: dict[str, object]) -> str | None:
     for text, name, _, _ in Formatter().parse(way):
         words.append(text)
         if name is not None:
-            said = _named(face, name, values)
-            if said is None:
+            phrase = _named(face, name, values)
+            if phrase is None:
                 return None
-            words.append(said)
+            words.append(phrase)
     return "".join(words)
 
 
@@ -230,18 +230,18 @@ def _named(face: Face, name: str, values: dict[str, object]) -> str | None:
         value = None
     match face:
         case "python":
-            return f"{name}={_written(value)}"
+            return f"{name}={_literal(value)}"
         case "service":
-            return f'"{name}"{"" if value is None else f": {_written(value)}"}'
+            return f'"{name}"{"" if value is None else f": {_literal(value)}"}'
         case "command":
-            written = "" if value is None else f' "{value}"' if " " in str(value) else f" {value}"
-            return f"--{name.replace('_', '-')}{written}"
+            argument = "" if value is None else f' "{value}"' if " " in str(value) else f" {value}"
+            return f"--{name.replace('_', '-')}{argument}"
         case "console":
             label = FIELDS.get(name)
             return None if label is None else f"“{label}”{'' if value is None else f': {value}'}"
 
 
-def _written(value: object) -> str:
+def _literal(value: object) -> str:
     """A value as Python and JSON write it."""
     if isinstance(value, str | dict):
         return json.dumps(value, ensure_ascii=False)

@@ -44,7 +44,7 @@ def told_by_name(
 
     def decorated(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
         parameters = inspect.signature(function).parameters
-        kinds = {name: each.kind for name, each in parameters.items()}
+        kinds = {name: parameter.kind for name, parameter in parameters.items()}
         is_open = inspect.Parameter.VAR_KEYWORD in kinds.values()
         known = [name for name in parameters if name != "self"]
         by_place = [name for name, kind in kinds.items() if kind < inspect.Parameter.VAR_POSITIONAL]
@@ -53,8 +53,8 @@ def told_by_name(
         most = sys.maxsize if inspect.Parameter.VAR_POSITIONAL in kinds.values() else len(by_place)
 
         def spoken(args: tuple[object, ...]) -> str:
-            made = function.__name__ == "__init__"
-            return type(args[0]).__name__ if made else function.__qualname__.rpartition(".")[2]
+            is_constructor = function.__name__ == "__init__"
+            return type(args[0]).__name__ if is_constructor else function.__qualname__.rpartition(".")[2]
 
         @wraps(function)
         def called(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
@@ -66,17 +66,17 @@ def told_by_name(
             if len(args) > most or twice:
                 unsaid = [name for name in by_name if name not in kwargs]
                 words = (unsaid or by_name or ["epsilon"] * (is_open and beyond is None))[: max(len(args) - most, 0)]
-                said = ", ".join([*["…"][: len({*by_place} - {"self"})], *(f"{word}=…" for word in words)])
-                hint = beyond or f"write {spoken(args)}({said if words else ', '.join(known)})"
+                example = ", ".join([*["…"][: len({*by_place} - {"self"})], *(f"{word}=…" for word in words)])
+                hint = beyond or f"write {spoken(args)}({example if words else ', '.join(known)})"
                 if twice:
                     raise InvalidParameter(twice[0], None, "takes one value, and has two", hint=hint)
                 if words:
                     raise InvalidParameter(words[0], None, "takes its value by name", hint=hint)
-                told = "takes its values by name" if is_open else f"takes {' and '.join(known)}, and no more"
-                raise InvalidParameter(spoken(args), None, told, hint=hint)
-            given = {*by_place[: len(args)], *kwargs}
+                problem = "takes its values by name" if is_open else f"takes {' and '.join(known)}, and no more"
+                raise InvalidParameter(spoken(args), None, problem, hint=hint)
+            present = {*by_place[: len(args)], *kwargs}
             for name, hint in missing.items():
-                if name not in given:
+                if name not in present:
                     raise InvalidParameter(name, None, "is missing", hint=hint)
             return function(*args, **kwargs)
 

@@ -48,7 +48,7 @@ def _escaped(letter: str) -> str:
     return f"\\u{ord(letter):04x}" if ord(letter) < 1 << 16 else f"\\U{ord(letter):08x}"
 
 
-def section_text(name: str, said: Mapping[str, Any], domains: Mapping[str, Any]) -> str:
+def section_text(name: str, settings: Mapping[str, Any], domains: Mapping[str, Any]) -> str:
     """A section of a configuration: the declarations about a table, and about its columns.
 
     >>> print(section_text("trips", {"unit": "user", "budget": {"epsilon": "1"}}, {"fare": {"bounds": [0, 500]}}))
@@ -60,9 +60,13 @@ def section_text(name: str, said: Mapping[str, Any], domains: Mapping[str, Any])
     "fare" = { bounds = [0, 500] }
     <BLANKLINE>
     """
-    lines = [f"[{name}]", *(f"{key} = {_value(value)}" for key, value in said.items())]
+    lines = [f"[{name}]", *(f"{key} = {_value(value)}" for key, value in settings.items())]
     if domains:
-        lines += ["", f"[{name}.domains]", *(f"{quoted(column)} = {_value(each)}" for column, each in domains.items())]
+        lines += [
+            "",
+            f"[{name}.domains]",
+            *(f"{quoted(column)} = {_value(domain)}" for column, domain in domains.items()),
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -75,7 +79,7 @@ def _value(value: Any) -> str:
         case str():
             return quoted(value)
         case Mapping():
-            return "{ " + ", ".join(f"{key} = {_value(each)}" for key, each in value.items()) + " }"
+            return "{ " + ", ".join(f"{key} = {_value(element)}" for key, element in value.items()) + " }"
         case list() | tuple():
             return f"[{', '.join(map(_value, value))}]"
     raise TypeError(type(value).__name__)
@@ -85,19 +89,22 @@ _CELLS = frozenset({".csv", ".tsv", ".txt"})  # files in which an empty text is 
 
 
 def problem(
-    column: str, said: object, keys: Iterable[str], section: str, files: Iterable[str]
+    column: str, declaration: object, keys: Iterable[str], section: str, files: Iterable[str]
 ) -> tuple[str, str] | None:
     """What is wrong with the domain of a column as a TOML file states it, and how it is written; None if nothing is."""
     name = column if column.isidentifier() else quoted(column)
-    listed = said.get("categories") if isinstance(said, Mapping) else said
-    if isinstance(said, list) and len(said) == 2 and all(map(_is_number, said)):
-        return "could be bounds or categories", f"{name} = {{ bounds = {said} }}, or {{ categories = {said} }}"
-    if column in keys and not isinstance(said, list | Mapping):
+    listed = declaration.get("categories") if isinstance(declaration, Mapping) else declaration
+    if isinstance(declaration, list) and len(declaration) == 2 and all(map(_is_number, declaration)):
+        return (
+            "could be bounds or categories",
+            f"{name} = {{ bounds = {declaration} }}, or {{ categories = {declaration} }}",
+        )
+    if column in keys and not isinstance(declaration, list | Mapping):
         return "is no column of the table", f"move it above [{section}.domains]"
     if isinstance(listed, list) and "" in listed and any(Path(file).suffix.lower() in _CELLS for file in files):
-        told = "leave it out: rows without a value are in no group, and WHERE … IS NULL counts them"
-        return "lists an empty text, and an empty cell of a CSV file is a missing value", told
-    bounds = said.get("bounds") if isinstance(said, Mapping) else None
+        hint = "leave it out: rows without a value are in no group, and WHERE … IS NULL counts them"
+        return "lists an empty text, and an empty cell of a CSV file is a missing value", hint
+    bounds = declaration.get("bounds") if isinstance(declaration, Mapping) else None
     return None if not isinstance(bounds, list) else _of_bounds(name, bounds)
 
 
@@ -142,20 +149,20 @@ class Configuration:
     said: Mapping[str, Any]
 
     def __repr__(self) -> str:
-        said = {key: safe_text(value) for key, value in self.said.items()}
-        return f"Configuration(file={self.file!r}, name={self.name!r}, said={said!r})"
+        settings = {key: safe_text(value) for key, value in self.said.items()}
+        return f"Configuration(file={self.file!r}, name={self.name!r}, said={settings!r})"
 
     @property
     def ledger(self) -> str | None:
         """Where the section keeps its ledger, if it says so."""
-        found: str | None = self.said.get("ledger")
-        return found
+        path: str | None = self.said.get("ledger")
+        return path
 
     @property
     def mark(self) -> str | None:
         """Where the section keeps the ledger's mark, if it says so."""
-        found: str | None = self.said.get("mark")
-        return found
+        path: str | None = self.said.get("mark")
+        return path
 
     def require_one_budget(self) -> None:
         """Refuse a second ledger if there is one beside the table already."""
@@ -165,15 +172,15 @@ class Configuration:
 
     def open(self, **instead: Any) -> Session:
         """Open the session; `instead` overrides what the file says."""
-        told = {**self.said, **instead}
+        settings = {**self.said, **instead}
         if "ledger" not in instead:
             self.require_one_budget()
-        if told.get("ledger") == MEMORY:
-            told["mark"] = None
-        if told["unit"] == ROW:
-            told["unit"] = WORD_FOR_ROWS
+        if settings.get("ledger") == MEMORY:
+            settings["mark"] = None
+        if settings["unit"] == ROW:
+            settings["unit"] = WORD_FOR_ROWS
         try:
-            return protect(told.pop("source"), name=self.name, **told)
+            return protect(settings.pop("source"), name=self.name, **settings)
         except GiveOrTakeError as error:
             GiveOrTakeError.__init__(error, f"[{self.name}] of {self.file}: {error.message}", hint=in_toml(error.hint))
             raise
@@ -187,16 +194,16 @@ def from_toml(path: str | Path, name: str | None = None) -> Session:
     return chosen(configurations(path), name).open()
 
 
-def chosen(found: Mapping[str, Configuration], name: str | None, called: str = "name") -> Configuration:
+def chosen(sections: Mapping[str, Configuration], name: str | None, called: str = "name") -> Configuration:
     """The configuration of that name, or the only one."""
-    file = next(iter(found.values())).file
-    if name is None and len(found) > 1:
+    file = next(iter(sections.values())).file
+    if name is None and len(sections) > 1:
         raise InvalidParameter(
-            called, None, f"is missing: {file} describes several tables", hint=f"one of {', '.join(found)}"
+            called, None, f"is missing: {file} describes several tables", hint=f"one of {', '.join(sections)}"
         )
-    if name is not None and name not in found:
-        raise InvalidParameter(called, name, f"is not a section of {file}", hint=f"it has {', '.join(found)}")
-    return next(iter(found.values())) if name is None else found[name]
+    if name is not None and name not in sections:
+        raise InvalidParameter(called, name, f"is not a section of {file}", hint=f"it has {', '.join(sections)}")
+    return next(iter(sections.values())) if name is None else sections[name]
 
 
 def configurations(path: str | Path) -> dict[str, Configuration]:
@@ -219,20 +226,20 @@ def configurations(path: str | Path) -> dict[str, Configuration]:
 
 def _mended(file: Path, error: ValueError) -> str:
     """What may be wrong with the line at which a file stops to be TOML."""
-    place = re.search(r"at line (\d+)", str(error))
-    if place is None:
+    match = re.search(r"at line (\d+)", str(error))
+    if match is None:
         return _EXAMPLE
-    line = file.read_text(encoding="utf-8").splitlines()[int(place[1]) - 1].strip()
+    line = file.read_text(encoding="utf-8").splitlines()[int(match[1]) - 1].strip()
     if FILL_IN in line:
         return f"{safe_text(line)} still has to be filled in, or begins with #"
     name, sign, _ = line.partition("=")
     if sign and " " in name.strip():
         return f"a name with blanks stands in quotes: {quoted(name.strip())} = …"
-    return f"line {place[1]} is {safe_text(line)}; {_EXAMPLE}"
+    return f"line {match[1]} is {safe_text(line)}; {_EXAMPLE}"
 
 
 def _configuration(file: Path, name: str, section: object) -> Configuration:
-    where = _Place(file, name)
+    where = _Location(file, name)
     if not isinstance(section, Mapping):
         raise where.refusal(None, section, "stands outside any section", hint=f"begin with [{_example(name)}]")
     where.require_known("", section, _KNOWN)
@@ -240,50 +247,50 @@ def _configuration(file: Path, name: str, section: object) -> Configuration:
     for key in _REQUIRED:
         if key not in section:
             raise where.refusal(key, None, "is missing", hint=_MISSING[key])
-    said: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "source": _source(where, section["source"]),
         "budget": _budget(where, section["budget"]),
     }
     for key in _TEXTS:
         if key in section:
-            said[key] = where.text(key, section[key])
+            settings[key] = where.text(key, section[key])
     for key in _NUMBERS:
         if key in section:
-            said[key] = where.number(key, section[key])
-    said |= _appended(where, section)
-    said |= _rows_per_person(where, section)
-    said["unit"] = unit_said(said["unit"])
-    if "ledger" in said:
-        said["ledger"] = _ledger(file, said["ledger"])
+            settings[key] = where.number(key, section[key])
+    settings |= _appended(where, section)
+    settings |= _rows_per_person(where, section)
+    settings["unit"] = unit_said(settings["unit"])
+    if "ledger" in settings:
+        settings["ledger"] = _ledger(file, settings["ledger"])
     for key in ("spool", "mark"):
-        if key in said:
-            said[key] = beside(file, said[key])
+        if key in settings:
+            settings[key] = beside(file, settings[key])
     if "domains" in section:
-        said["domains"] = _domains(where, section["domains"], files_of(said["source"]))
+        settings["domains"] = _domains(where, section["domains"], files_of(settings["source"]))
     if "public" in section:
         listed = where.table("public", section["public"])
-        said["public"] = {
-            each: beside(file, where.text(f"public.{each}", value, hint='public = { regions = "regions.csv" }'))
-            for each, value in listed.items()
+        settings["public"] = {
+            table: beside(file, where.text(f"public.{table}", value, hint='public = { regions = "regions.csv" }'))
+            for table, value in listed.items()
         }
-    return Configuration(file, name, said)
+    return Configuration(file, name, settings)
 
 
-def _appended(where: _Place, section: Mapping[str, Any]) -> dict[str, bool]:
+def _appended(where: _Location, section: Mapping[str, Any]) -> dict[str, bool]:
     value = section.get("appended", False)
     if not isinstance(value, bool):
         raise where.refusal("appended", value, "is neither true nor false", hint="appended = true")
     return {"appended": True} if value else {}
 
 
-def _rows_per_person(where: _Place, section: Mapping[str, Any]) -> dict[str, Any]:
+def _rows_per_person(where: _Location, section: Mapping[str, Any]) -> dict[str, Any]:
     """The cap on rows per person, if stated: one number for all tables, or one for each."""
     value = section.get("rows_per_person")
     if value is None:
         return {}
     if not isinstance(value, Mapping):
         return {"rows_per_person": where.number("rows_per_person", value)}
-    numbers = {name: where.number(f"rows_per_person.{name}", each) for name, each in value.items()}
+    numbers = {name: where.number(f"rows_per_person.{name}", number) for name, number in value.items()}
     return {"rows_per_person": numbers}
 
 
@@ -294,7 +301,7 @@ def unit_said(text: str) -> Unit:
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Location:
     """A section of a file, to name it in errors."""
 
     file: Path
@@ -304,16 +311,16 @@ class _Place:
         named = f"[{self.section}] {key}" if key is not None else self.section
         return InvalidParameter(f"{self.file}: {named}", value, problem, hint=hint)
 
-    def require_known(self, inside: str, found: Mapping[str, Any], known: Iterable[str]) -> None:
+    def require_known(self, inside: str, entries: Mapping[str, Any], known: Iterable[str]) -> None:
         listed = list(known)
-        for key in found:
+        for key in entries:
             if key not in listed:
                 raise self.refusal(
-                    f"{inside}{key}", found[key], "is unknown", hint=f"{meant(key, listed)}known: {', '.join(listed)}"
+                    f"{inside}{key}", entries[key], "is unknown", hint=f"{meant(key, listed)}known: {', '.join(listed)}"
                 )
 
-    def require_filled_in(self, found: Mapping[str, Any], inside: str = "") -> None:
-        for key, value in found.items():
+    def require_filled_in(self, entries: Mapping[str, Any], inside: str = "") -> None:
+        for key, value in entries.items():
             if isinstance(value, Mapping):
                 self.require_filled_in(value, f"{inside}{key}.")
             elif value == FILL_IN:
@@ -337,12 +344,12 @@ class _Place:
         raise self.refusal(key, value, "is not a table", hint=f"write a section [{self.section}.{key}]")
 
 
-def _source(where: _Place, value: object) -> Any:
+def _source(where: _Location, value: object) -> Any:
     hint = 'source = "trips.parquet", a list of Parquet files, or { trips = "trips.csv", people = "people.csv" }'
     if isinstance(value, Mapping) and value:
-        return {name: _source(where, each) for name, each in value.items()}
+        return {name: _source(where, source) for name, source in value.items()}
     if isinstance(value, list) and value:
-        return [beside(where.file, where.text("source", each, hint=hint)) for each in value]
+        return [beside(where.file, where.text("source", path, hint=hint)) for path in value]
     return beside(where.file, where.text("source", value, hint=hint))
 
 
@@ -350,7 +357,7 @@ def _ledger(file: Path, text: str) -> str:
     return text if text == MEMORY else beside(file, text)
 
 
-def _budget(where: _Place, value: object) -> Guarantee:
+def _budget(where: _Location, value: object) -> Guarantee:
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         value = {"epsilon": value}
     if not isinstance(value, Mapping):
@@ -381,13 +388,13 @@ def budget_said(value: Mapping[str, Any]) -> Guarantee:
     raise InvalidParameter("budget", dict(value), "does not state exactly one promise", hint=hint)
 
 
-def _domains(where: _Place, value: object, files: list[str]) -> dict[str, Any]:
+def _domains(where: _Location, value: object, files: list[str]) -> dict[str, Any]:
     """Domains as they are written; a list of two numbers could mean bounds or keys, and is refused."""
-    found = dict(where.table("domains", value))
-    for column, said in found.items():
-        if (refused := problem(column, said, _KNOWN, where.section, files)) is not None:
-            raise where.refusal(f"domains.{column}", said, refused[0], hint=refused[1])
-    return found
+    domains = dict(where.table("domains", value))
+    for column, declaration in domains.items():
+        if (refused := problem(column, declaration, _KNOWN, where.section, files)) is not None:
+            raise where.refusal(f"domains.{column}", declaration, refused[0], hint=refused[1])
+    return domains
 
 
 def in_toml(hint: str | None) -> str | None:
@@ -402,7 +409,7 @@ def in_toml(hint: str | None) -> str | None:
     """
     if isinstance(hint, Advice):
         return hint.rewritten(
-            lambda said: _OPTION.sub(lambda found: f"{found[1].replace('-', '_')} = {found[2]}", said)
+            lambda text: _OPTION.sub(lambda match: f"{match[1].replace('-', '_')} = {match[2]}", text)
         )
     if hint is None:
         return None

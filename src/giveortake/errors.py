@@ -80,7 +80,7 @@ def safe_text(value: object) -> object:
     >>> safe_text("trips.csv"), safe_text(["postgresql://ann:secret@db"]), safe_text("host=db Password=secret")
     ('trips.csv', <hidden>, <hidden>)
     """
-    return HIDDEN if _ADDRESS.search(_written(value)) else value
+    return HIDDEN if _ADDRESS.search(_value_text(value)) else value
 
 
 def _is_table(value: object) -> bool:
@@ -102,10 +102,10 @@ def package(name: str) -> str:
     return f"pip install {name}"
 
 
-def meant(name: str, known: Iterable[str], written: Callable[[str], str] = str) -> str:
+def meant(name: str, known: Iterable[str], quote: Callable[[str], str] = str) -> str:
     """The start of a hint if a name is probably a misspelt known one; empty if it resembles none.
 
-    Names that differ only in case or blanks at the ends come first, then names that continue it. `written` quotes names
+    Names that differ only in case or blanks at the ends come first, then names that continue it. `quote` quotes names
     where that is needed.
 
     >>> meant("regoin", ["user_id", "region"]), meant("colour", ["user_id", "region"])
@@ -113,26 +113,30 @@ def meant(name: str, known: Iterable[str], written: Callable[[str], str] = str) 
     >>> meant("loaned on", ["Loaner", " Loaned On"]), meant("Fee", ["Free", "Fee (EUR)"])
     ('did you mean ` Loaned On`? ', 'did you mean `Fee (EUR)`? ')
     """
-    said, names = name.strip().casefold(), list(known)
-    same = [each for each in names if each.strip().casefold() == said]
-    longer = [each for each in names if len(said) >= _SHORTEST and _is_longer(each.strip().casefold(), said)]
-    folded = {each.strip().casefold(): each for each in reversed(names)}
-    close = same or sorted(longer, key=len) or [folded[each] for each in get_close_matches(said, folded, n=1)]
-    return f"did you mean `{written(close[0])}`? " if close else ""
+    wanted, names = name.strip().casefold(), list(known)
+    same = [candidate for candidate in names if candidate.strip().casefold() == wanted]
+    longer = [
+        candidate
+        for candidate in names
+        if len(wanted) >= _SHORTEST and _is_longer(candidate.strip().casefold(), wanted)
+    ]
+    folded = {candidate.strip().casefold(): candidate for candidate in reversed(names)}
+    close = same or sorted(longer, key=len) or [folded[match] for match in get_close_matches(wanted, folded, n=1)]
+    return f"did you mean `{quote(close[0])}`? " if close else ""
 
 
 _SHORTEST = 3  # the least letters of a name that may be the beginning of another
 
 
-def _is_longer(name: str, said: str) -> bool:
-    """Whether a name adds further words to `said`: `fee` may mean `fee (EUR)`, but `note` not `notebook`."""
-    return name.startswith(said) and not name[len(said) : len(said) + 1].isalnum()
+def _is_longer(name: str, prefix: str) -> bool:
+    """Whether a name adds further words to `prefix`: `fee` may mean `fee (EUR)`, but `note` not `notebook`."""
+    return name.startswith(prefix) and not name[len(prefix) : len(prefix) + 1].isalnum()
 
 
 def no_attribute(thing: object, name: str, hint: str | None) -> AttributeError:
     """The error for `__getattr__`: Python's own, so that `hasattr`, `copy` and `pickle` work, with a hint."""
-    told = "" if hint is None else f"\n\n  hint: {hint}"
-    return AttributeError(f"{type(thing).__name__!r} object has no attribute {name!r}{told}", name=name, obj=thing)
+    hint_text = "" if hint is None else f"\n\n  hint: {hint}"
+    return AttributeError(f"{type(thing).__name__!r} object has no attribute {name!r}{hint_text}", name=name, obj=thing)
 
 
 def not_indexed(thing: object, hint: str) -> TypeError:
@@ -317,11 +321,11 @@ class PopulationClosed(LedgerError, RuntimeError):
 
 
 def _shortened(value: object, limit: int = 60) -> str:
-    text = _written(value)
+    text = _value_text(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
-def _written(value: object) -> str:
+def _value_text(value: object) -> str:
     try:
         return _fraction(value) if isinstance(value, Fraction) else repr(value)
     except ValueError:  # Python refuses to write integers of more than 4,300 digits

@@ -47,11 +47,11 @@ def progress(text: str, total: int | None = None) -> Iterator[Progress]:
         yield Progress()
         return
     bar = _bar(text, total)
-    begun = threading.Lock()
+    lock = threading.Lock()
     ended = False
 
     def begin() -> None:
-        with begun:
+        with lock:
             if not ended:
                 bar.start()
 
@@ -62,7 +62,7 @@ def progress(text: str, total: int | None = None) -> Iterator[Progress]:
         yield Progress(bar)
     finally:
         timer.cancel()
-        with begun:
+        with lock:
             ended = True
             if bar.live.is_started:
                 bar.stop()
@@ -78,8 +78,8 @@ def rounds_shown(text: str) -> Iterator[Callable[[int, int], None]]:
 @contextmanager
 def rows_shown(text: str) -> Iterator[Callable[[int], None]]:
     """Show the number of rows read, if the total is not known; call the result with that number."""
-    with progress(text) as shown:
-        yield lambda rows: shown.says(f"{text}: {rows:,} rows")
+    with progress(text) as bar:
+        yield lambda rows: bar.says(f"{text}: {rows:,} rows")
 
 
 def _bar(text: str, total: int | None) -> Any:
@@ -89,7 +89,7 @@ def _bar(text: str, total: int | None) -> Any:
 
     parts = (SpinnerColumn(),) if total is None else (BarColumn(), MofNCompleteColumn())
     words = TextColumn("{task.description}", markup=False)
-    found = Bar(
+    bar = Bar(
         *parts,
         TimeElapsedColumn(),
         words,
@@ -98,5 +98,5 @@ def _bar(text: str, total: int | None) -> Any:
         redirect_stdout=False,
         redirect_stderr=False,
     )
-    found.add_task(text, total=total)
-    return found
+    bar.add_task(text, total=total)
+    return bar

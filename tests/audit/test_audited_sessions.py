@@ -61,7 +61,7 @@ def test_status_text_charge_and_shape_are_equal_on_neighbours(mode: str) -> None
     pairs = tiered(1, 2)
     report = _observed(mode, [*SUSPECTS, *sessions.REFUSED], pairs=pairs)
     assert report.differences == ()
-    assert report.asked == pairs * (len(SUSPECTS) + len(sessions.REFUSED))
+    assert report.pairs == pairs * (len(SUSPECTS) + len(sessions.REFUSED))
 
 
 def test_a_missing_key_that_noise_may_hide_is_no_difference_between_neighbours() -> None:

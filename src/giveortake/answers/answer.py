@@ -203,14 +203,14 @@ class Released(ABC):
 
         nullable = {"integer": "Int64", "truth": "boolean"}
         kinds = {name: column.kind for column in self.columns for name in column.parts()}
-        found = {}
+        arrays = {}
         for name, values in self._parts().items():
             listed = plain(values)
             missing = not isinstance(values, np.ndarray) and None in listed
             fits = kinds[name] != "integer" or all(-(2**63) <= v < 2**63 for v in listed if isinstance(v, int))
             dtype = nullable.get(kinds[name]) if missing and fits else None
-            found[name] = pandas.array(listed, dtype=dtype) if dtype else values
-        return pandas.DataFrame(found, columns=list(found))
+            arrays[name] = pandas.array(listed, dtype=dtype) if dtype else values
+        return pandas.DataFrame(arrays, columns=list(arrays))
 
     def to_arrow(self) -> Any:
         """A pyarrow Table."""
@@ -302,17 +302,19 @@ class Answer(Released):
         self, columns: Sequence[Column], *, refine: Callable[..., Answer] | None = None, **provenance: Any
     ) -> None:
         super().__init__(**provenance)
-        kept = tuple(columns)
-        if not kept:
+        answer_columns = tuple(columns)
+        if not answer_columns:
             raise InvalidParameter("columns", [], "is empty")
-        names = [name for column in kept for name in column.parts()]
+        names = [name for column in answer_columns for name in column.parts()]
         for name in names:
             if names.count(name) > 1:
                 raise InvalidParameter("columns", name, "occurs twice", hint="ends of intervals are …_low and …_high")
-        for column in kept:
-            if len(column) != len(kept[0]):
-                raise InvalidParameter("columns", column.name, f"has {len(column)} rows and not {len(kept[0])}")
-        self._keep(_columns=kept, _refine=refine)
+        for column in answer_columns:
+            if len(column) != len(answer_columns[0]):
+                raise InvalidParameter(
+                    "columns", column.name, f"has {len(column)} rows and not {len(answer_columns[0])}"
+                )
+        self._keep(_columns=answer_columns, _refine=refine)
 
     @classmethod
     def of_columns(cls, columns: Sequence[Column], provenance: dict[str, Any]) -> Answer:
@@ -350,10 +352,10 @@ class Answer(Released):
         """The one row whose keys have these values."""
         for name in keys:
             self[name]  # an unknown name is refused with the names there are
-        found = [row for row in self.rows() if all(row[name] == value for name, value in keys.items())]
-        if len(found) != 1:
-            raise NotFound(f"{len(found) or 'no'} rows have {', '.join(f'{k} = {v!r}' for k, v in keys.items())}")
-        return found[0]
+        rows = [row for row in self.rows() if all(row[name] == value for name, value in keys.items())]
+        if len(rows) != 1:
+            raise NotFound(f"{len(rows) or 'no'} rows have {', '.join(f'{k} = {v!r}' for k, v in keys.items())}")
+        return rows[0]
 
     @property
     def value(self) -> Value:
@@ -398,9 +400,9 @@ class Answer(Released):
     def _single(self) -> tuple[Value, Value, Value]:
         estimates = self.estimates
         if len(self) != 1 or len(estimates) != 1:
-            told = f"{counted(len(self), 'row')} and {counted(len(estimates), 'estimate')}"
+            size = f"{counted(len(self), 'row')} and {counted(len(estimates), 'estimate')}"
             raise Unprovable(
-                f"this answer has {told}, not one of each",
+                f"this answer has {size}, not one of each",
                 hint=f'answer["{(estimates or self.columns)[0].name}"] is a column, answer.rows() are the rows',
             )
         return next(estimates[0].triples())
@@ -541,11 +543,11 @@ class Stream:
         import pyarrow.parquet  # noqa: PLC0415 (heavy)
 
         reader, rows = self.to_reader(), 0
-        with _watched(progress) as told, pyarrow.parquet.ParquetWriter(path, reader.schema) as writer:
+        with _watched(progress) as report, pyarrow.parquet.ParquetWriter(path, reader.schema) as writer:
             for batch in reader:
                 writer.write_batch(batch)
                 rows += batch.num_rows
-                told(rows)
+                report(rows)
 
     def __repr__(self) -> str:
         return f"<Stream {self.release_id}: {', '.join(printable(column.name) for column in self._first.columns)}>"
@@ -567,18 +569,18 @@ def told_without_key(columns: Sequence[Column], after: int) -> list[str]:
     >>> told_without_key([Column("day", [1, 2, None]), Column("n", [5, 6, 7], [4, 5, 6], [6, 7, 8])], after=2)
     ['without `day`: n 7 ± 1']
     """
-    return list(islice(_told(columns, after), _MOST))
+    return list(islice(_rows_with_missing_keys(columns, after), _MOST))
 
 
-def _told(columns: Sequence[Column], after: int) -> Iterator[str]:
+def _rows_with_missing_keys(columns: Sequence[Column], after: int) -> Iterator[str]:
     keys = list(takewhile(lambda column: not column.has_interval, columns))
     estimate = next((column for column in columns if column.has_interval), None)
     if estimate is None or not keys or len(estimate) <= after:
         return
     for names, row in islice(zip(zip(*keys, strict=True), estimate.triples(), strict=True), after, None):
         if None in names:
-            said = [
+            key_texts = [
                 f"without `{key.name}`" if name is None else f"{key.name} {name}"
                 for key, name in zip(keys, names, strict=True)
             ]
-            yield f"{', '.join(said)}: {estimate.name} {' '.join(shown_with_margin(*row))}"
+            yield f"{', '.join(key_texts)}: {estimate.name} {' '.join(shown_with_margin(*row))}"

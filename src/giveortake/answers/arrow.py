@@ -100,7 +100,7 @@ class _Batch:
     def __init__(self, columns: Sequence[NamedValues]) -> None:
         self.columns = [_Encoded(*column) for column in columns]
         self.rows = len(columns[0][2])
-        self.given = False
+        self.is_exported = False
 
 
 class _Encoded:
@@ -248,11 +248,11 @@ def _get_schema(exported: Any, out: Any) -> int:
 
 def _get_next(exported: Any, out: Any) -> int:
     batch = _KEPT[exported.contents.private_data]
-    if batch.given or not batch.rows:
+    if batch.is_exported or not batch.rows:
         out.contents.release = _RELEASE_ARRAY()
     else:
         _fill_array(out.contents, batch.rows, 0, [None], batch.columns)
-        batch.given = True
+        batch.is_exported = True
     return 0
 
 

@@ -47,12 +47,12 @@ def to_json(answer: Released, kind: str) -> str:
     parts = answer.to_dict()
     document = {
         "columns": {name: [_jsonable(value) for value in values] for name, values in parts.items()},
-        **_told(answer),
+        **_provenance_to_json(answer),
         "format": FORMAT,
         "kind": kind,
         "kinds": [[column.name, column.kind] for column in answer.columns],
         "intervals": [column.name for column in answer.columns if column.has_interval],
-        "not_finite": {name: found for name, values in parts.items() if (found := _not_finite(values))},
+        "not_finite": {name: infinities for name, values in parts.items() if (infinities := _not_finite(values))},
         "promises": {"guarantee": _promised(answer.guarantee), "cost": _promised(answer.cost)},
     }
     return json.dumps(document, ensure_ascii=False, allow_nan=False, default=str)
@@ -60,10 +60,10 @@ def to_json(answer: Released, kind: str) -> str:
 
 def provenance_of(answer: Released) -> str:
     """The provenance of an answer as JSON in ASCII, for the metadata of files."""
-    return json.dumps(_told(answer), allow_nan=False, default=str)
+    return json.dumps(_provenance_to_json(answer), allow_nan=False, default=str)
 
 
-def _told(answer: Released) -> dict[str, Any]:
+def _provenance_to_json(answer: Released) -> dict[str, Any]:
     recipe = dict(answer.recipe) if isinstance(answer.recipe, Mapping) else list(answer.recipe)
     return {
         "confidence": str(answer.confidence),
@@ -106,7 +106,7 @@ def _columns(document: dict[str, Any]) -> list[Column]:
     columns = []
     for name, kind in document["kinds"]:
         names = [name, f"{name}_low", f"{name}_high"] if name in intervals else [name]
-        values = [[_read(kind, value) for value in parts.pop(each)] for each in names]
+        values = [[_read(kind, value) for value in parts.pop(part_name)] for part_name in names]
         columns.append(Column(name, *values, kind=kind))
     if parts or not set(intervals) <= {column.name for column in columns}:
         raise _refusal("has columns that it says nothing about")
@@ -117,17 +117,17 @@ def _read(kind: Kind, value: Any) -> Value:
     if value is not None and type(value) not in _TYPES[kind]:
         raise TypeError
     as_it_is = value is None or isinstance(value, int) or kind not in _READ
-    found: Value = value if as_it_is else _READ[kind](value)
-    return found
+    cell: Value = value if as_it_is else _READ[kind](value)
+    return cell
 
 
-def _with_not_finite(values: list[Any], places: dict[str, str]) -> list[Any]:
-    found = list(values)
-    for place, word in places.items():
-        if word not in _NOT_FINITE or found[int(place)] is not None:
+def _with_not_finite(values: list[Any], words: dict[str, str]) -> list[Any]:
+    numbers = list(values)
+    for index, word in words.items():
+        if word not in _NOT_FINITE or numbers[int(index)] is not None:
             raise ValueError
-        found[int(place)] = float(word)
-    return found
+        numbers[int(index)] = float(word)
+    return numbers
 
 
 def _provenance(document: dict[str, Any]) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def _provenance(document: dict[str, Any]) -> dict[str, Any]:
     return {
         **texts,
         **lists,
-        **{name: document[name] if said is None else _promise(said) for name, said in promises.items()},
+        **{name: document[name] if promise is None else _promise(promise) for name, promise in promises.items()},
         "recipe": recipe if isinstance(recipe, dict) else tuple(recipe),
         "caps": None if document["caps"] is None else Caps.of(**document["caps"]),
         "left_out": None if document["left_out"] is None else LeftOut.from_json(document["left_out"]),
@@ -165,8 +165,8 @@ def _promise(content: Any) -> Any:
 
 def _not_finite(values: list[Value]) -> dict[str, str]:
     return {
-        str(place): str(float(value))
-        for place, value in enumerate(values)
+        str(index): str(float(value))
+        for index, value in enumerate(values)
         if isinstance(value, float | Decimal) and not math.isfinite(value)
     }
 

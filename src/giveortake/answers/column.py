@@ -107,19 +107,19 @@ class Column:
     ) -> None:
         if not name or not hasattr(name, "encode"):
             raise InvalidParameter("name", name, "is not the name of a column")
-        kept = _kept(name, values)
+        stored = _stored_values(name, values)
         if (low is None) != (high is None):
             raise InvalidParameter(name, "one end", "is not an interval", hint="give both low and high, or neither")
-        ends = [None if end is None else _kept(name, end) for end in (low, high)]
-        kinds = {kind, kind_of(name, kept), *(kind_of(name, end) for end in ends if end is not None)}
+        ends = [None if end is None else _stored_values(name, end) for end in (low, high)]
+        kinds = {kind, kind_of(name, stored), *(kind_of(name, end) for end in ends if end is not None)}
         object.__setattr__(self, "name", name)
-        object.__setattr__(self, "values", kept)
+        object.__setattr__(self, "values", stored)
         object.__setattr__(self, "low", ends[0])
         object.__setattr__(self, "high", ends[1])
         object.__setattr__(self, "kind", _common(name, kinds))
         for end in ends:
-            if end is not None and len(end) != len(kept):
-                raise InvalidParameter(name, len(end), f"ends do not match {len(kept)} values")
+            if end is not None and len(end) != len(stored):
+                raise InvalidParameter(name, len(end), f"ends do not match {len(stored)} values")
         if ends[0] is not None and ends[1] is not None:
             _require_order(name, ends[0], ends[1])
 
@@ -198,8 +198,8 @@ def plain(values: Values) -> tuple[Value, ...]:
 
 def scalar(value: Any) -> Value:
     """A numpy scalar as a plain Python value; other values unchanged."""
-    found: Value = value.item() if isinstance(value, np.generic) else value
-    return found
+    python_value: Value = value.item() if isinstance(value, np.generic) else value
+    return python_value
 
 
 def margin(value: Value, low: Value, high: Value) -> Value:
@@ -211,7 +211,7 @@ def margin(value: Value, low: Value, high: Value) -> Value:
     return max(above - middle, middle - below)
 
 
-def _kept(name: str, values: Listed) -> Values:
+def _stored_values(name: str, values: Listed) -> Values:
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
             raise InvalidParameter(name, values.shape, "is not one column")
@@ -219,13 +219,13 @@ def _kept(name: str, values: Listed) -> Values:
             copy = values.copy()
             copy.flags.writeable = False
             return copy
-        return _kept(name, values.tolist())
+        return _stored_values(name, values.tolist())
     if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
         raise InvalidParameter(name, values, "is not a list of values")
-    kept = tuple(values)
-    if any(issubclass(each, np.generic) for each in set(map(type, kept))):
-        return tuple(map(scalar, kept))
-    return kept
+    stored = tuple(values)
+    if any(issubclass(value_type, np.generic) for value_type in set(map(type, stored))):
+        return tuple(map(scalar, stored))
+    return stored
 
 
 def _common(name: str, kinds: set[Kind]) -> Kind:

@@ -45,15 +45,15 @@ def fact_list(rows: Iterable[tuple[str, str]]) -> str:
     """A table of labels and their texts; an empty label continues the one before."""
     cells = "".join(
         f'<tr><th style="text-align:left;vertical-align:top">{text(label)}</th>'
-        f'<td style="text-align:left">{text(said)}</td></tr>'
-        for label, said in rows
+        f'<td style="text-align:left">{text(fact)}</td></tr>'
+        for label, fact in rows
     )
     return f"<table><tbody>{cells}</tbody></table>"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of texts; a `Bar` is drawn as it is."""
-    named = "".join(f'<th style="text-align:left">{text(each)}</th>' for each in head)
+    named = "".join(f'<th style="text-align:left">{text(name)}</th>' for name in head)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     return f"<table><thead><tr>{named}</tr></thead><tbody>{body}</tbody></table>"
 
@@ -72,8 +72,8 @@ class Bar(str):
     __slots__ = ()
 
 
-def _cell(said: str) -> str:
-    return f'<td style="text-align:left">{said if isinstance(said, Bar) else text(said)}</td>'
+def _cell(content: str) -> str:
+    return f'<td style="text-align:left">{content if isinstance(content, Bar) else text(content)}</td>'
 
 
 _MOST_ROWS = 20
@@ -130,9 +130,9 @@ def as_rich(answer: Released) -> Any:
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], foot: str) -> str:
     """Texts in columns, with a line below."""
     lines = [head, *rows]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(head))]
-    told = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
-    return "\n".join([*(told if rows else []), foot])
+    widths = [max(len(line[index]) for line in lines) for index in range(len(head))]
+    padded = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    return "\n".join([*(padded if rows else []), foot])
 
 
 def rich_table(head: Sequence[str], rows: Sequence[Sequence[str]], foot: str) -> Any:
@@ -142,8 +142,8 @@ def rich_table(head: Sequence[str], rows: Sequence[Sequence[str]], foot: str) ->
     from rich.text import Text  # noqa: PLC0415 (heavy)
 
     table = Table(pad_edge=False, box=None)
-    for place, name in enumerate(head):
-        table.add_column(name, no_wrap=place == 0)  # people copy from the first column: it is not wrapped
+    for index, name in enumerate(head):
+        table.add_column(name, no_wrap=index == 0)  # people copy from the first column: it is not wrapped
     for row in rows:
         table.add_row(*map(Text, row))
     return Group(*([table] if rows else []), Text(foot, style="dim"))
@@ -166,8 +166,8 @@ def as_html(answer: Released, rows: int = _MOST_ROWS, *, foot: bool = True) -> s
         lines.insert(0, f"… {counted(len(answer) - rows, 'more row')}")
     if answer.guarantee is not None:
         lines.append(str(answer.guarantee))
-    told = [*lines, *notes(answer)] if foot else lines[:1] if len(answer) > rows else []
-    text = "<br>".join(map(escape, told))
+    footer = [*lines, *notes(answer)] if foot else lines[:1] if len(answer) > rows else []
+    text = "<br>".join(map(escape, footer))
     return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{text}</small></div>"
 
 
@@ -208,14 +208,14 @@ def _bars(rows: list[tuple[Value, Value, Value]]) -> list[str]:
     least, greatest = min([0.0, *known]), max([0.0, *known])
     span = greatest - least or 1.0
     scaled = [[None if end is None else (end - least) / span for end in row] for row in numbers]
-    return [_bar(*row) if is_interval(*given[1:]) else "" for row, given in zip(scaled, rows, strict=True)]
+    return [_bar(*row) if is_interval(*interval[1:]) else "" for row, interval in zip(scaled, rows, strict=True)]
 
 
 def _bar(value: float | None, low: float | None, high: float | None) -> str:
     """An interval on a scale from 0 to 1, with an arrow where an end is missing."""
     left, right = max(0.0, low or 0.0), 1.0 if high is None else min(1.0, high)
-    place = f"left:{100 * left:.1f}%;width:{100 * max(0.0, right - left):.1f}%"
-    parts = [f'<span style="position:absolute;top:3px;height:3px;background:#888;{place}"></span>']
+    position = f"left:{100 * left:.1f}%;width:{100 * max(0.0, right - left):.1f}%"
+    parts = [f'<span style="position:absolute;top:3px;height:3px;background:#888;{position}"></span>']
     if value is not None:
         at = f"position:absolute;top:0;height:9px;width:2px;background:#222;left:{100 * value:.1f}%"
         parts.append(f'<span style="{at}"></span>')
@@ -251,8 +251,8 @@ def facts(answer: Released, *, at_length: bool = False) -> list[str]:
     facts = [f"{len(answer):,} row{'s' * (len(answer) != 1)}"]
     if any(column.has_interval for column in answer.columns):
         together = "each" if answer.confidence.over == "cell" else "all together"
-        of = FOR_NOISE if at_length and (answer.caps is not None or caps_of(answer) is not None) else ""
-        facts.append(f"intervals hold with {shown_fraction(100 * answer.confidence)} % {together}{of}")
+        scope = FOR_NOISE if at_length and (answer.caps is not None or caps_of(answer) is not None) else ""
+        facts.append(f"intervals hold with {shown_fraction(100 * answer.confidence)} % {together}{scope}")
     if answer.cost is not None:
         cost = answer.cost
         facts.append(f"cost {'ε = ' + shown_fraction(cost) if isinstance(cost, Fraction) else shown_cost(cost)}")
@@ -266,8 +266,8 @@ def notes(answer: Released) -> list[str]:
 
 def caps_of(answer: Released) -> str | None:
     """How much of one person counts, in words, if anything was capped."""
-    said = answer.recipe.get("contributions") if isinstance(answer.recipe, Mapping) else None
-    return None if said is None else printable(str(said))
+    caps = answer.recipe.get("contributions") if isinstance(answer.recipe, Mapping) else None
+    return None if caps is None else printable(str(caps))
 
 
 def shown_cost(cost: object) -> str:
@@ -287,16 +287,16 @@ class Listing(list[T]):
     head: tuple[str, ...] = ()
     nouns: tuple[str, str] = ("thing", "things")
 
-    def cells(self, each: T) -> tuple[str, ...]:
+    def cells(self, element: T) -> tuple[str, ...]:
         """The texts in the line of one element."""
         raise NotImplementedError
 
     def _lines(self) -> list[tuple[str, ...]]:
-        return [tuple(_cut(cell) for cell in self.cells(each)) for each in list.__getitem__(self, slice(_MOST))]
+        return [tuple(_cut(cell) for cell in self.cells(element)) for element in list.__getitem__(self, slice(_MOST))]
 
     def _foot(self) -> str:
-        more = len(self) - _MOST
-        return f"… {more:,} more" if more > 0 else f"{len(self):,} {self.nouns[len(self) != 1]}"
+        remaining = len(self) - _MOST
+        return f"… {remaining:,} more" if remaining > 0 else f"{len(self):,} {self.nouns[len(self) != 1]}"
 
     def __repr__(self) -> str:
         return text_table(self.head, self._lines(), self._foot())
@@ -308,13 +308,13 @@ class Listing(list[T]):
         return f"<div>{table(self.head, self._lines())}<small>{text(self._foot())}</small></div>"
 
     @overload
-    def __getitem__(self, place: SupportsIndex) -> T: ...
+    def __getitem__(self, index: SupportsIndex) -> T: ...
     @overload
-    def __getitem__(self, place: slice) -> Listing[T]: ...
-    def __getitem__(self, place: SupportsIndex | slice) -> T | Listing[T]:
-        if isinstance(place, slice):
-            return self._like(list.__getitem__(self, place))
-        return list.__getitem__(self, place)
+    def __getitem__(self, index: slice) -> Listing[T]: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> T | Listing[T]:
+        if isinstance(index, slice):
+            return self._like(list.__getitem__(self, index))
+        return list.__getitem__(self, index)
 
     def _like(self, things: list[T]) -> Listing[T]:
         """A listing of the same kind with some of the elements."""
@@ -322,8 +322,8 @@ class Listing(list[T]):
 
 
 def _cut(text: str) -> str:
-    said = printable(" ".join(text.split()))
-    return said if len(said) <= _WIDEST else f"{said[: _WIDEST - 1]}…"
+    line = printable(" ".join(text.split()))
+    return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 1]}…"
 
 
 _SIGNS = re.compile(r"([\\`*_\[\]<>|~&:!#$@^{}]|(?<=www)\.)", re.IGNORECASE)  # that mean something in some Markdown

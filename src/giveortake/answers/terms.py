@@ -100,9 +100,9 @@ class Confidence(Fraction):
             raise InvalidParameter(
                 "confidence_over", known, 'is neither "cell" nor "answer"', hint='confidence_over="cell" or "answer"'
             )
-        made = super().__new__(cls, _level(level))
-        made.over, made.cells = cast("Over", known), cells
-        return made
+        confidence = super().__new__(cls, _level(level))
+        confidence.over, confidence.cells = cast("Over", known), cells
+        return confidence
 
     def miss(self, cells: int) -> float:
         """The probability with which one of `cells` intervals may miss.
@@ -123,14 +123,14 @@ class Confidence(Fraction):
         return self
 
 
-def _level(said: Number) -> Fraction:
+def _level(number: Number) -> Fraction:
     """Check the probability; a refusal of 95 suggests 0.95."""
-    level = rational("confidence", said)
+    level = rational("confidence", number)
     if not 0 < level < 1:
-        meant = shown(level / 100, 12) if 50 <= level < 100 else "0.95"
-        hint = Advice("{confidence}", confidence=meant)
-        raise InvalidParameter("confidence", said, "is not strictly between 0 and 1", hint=hint)
-    return open_probability("confidence", said)
+        suggestion = shown(level / 100, 12) if 50 <= level < 100 else "0.95"
+        hint = Advice("{confidence}", confidence=suggestion)
+        raise InvalidParameter("confidence", number, "is not strictly between 0 and 1", hint=hint)
+    return open_probability("confidence", number)
 
 
 _MOST = 10**9  # of any cap; engines compute with them in 64 bits
@@ -165,7 +165,7 @@ class Caps:
     ) -> Caps:
         """Check caps as they were stated."""
         if isinstance(rows_per_person, Mapping):
-            rows: Any = {name: _cap(f"rows_per_person[{name!r}]", each) for name, each in rows_per_person.items()}
+            rows: Any = {name: _cap(f"rows_per_person[{name!r}]", cap) for name, cap in rows_per_person.items()}
             if not rows:
                 raise InvalidParameter("rows_per_person", {}, "names no table", hint='{"flights": 600}')
         else:
@@ -186,25 +186,25 @@ class Caps:
     def to_json(self) -> dict[str, Any]:
         """The caps that are stated, by name."""
         rows = self.rows_per_person
-        found = {
+        caps = {
             "rows_per_person": dict(rows) if isinstance(rows, Mapping) else rows,
             "groups_per_person": self.groups_per_person,
             "rows_per_group": self.rows_per_group,
         }
-        return {name: value for name, value in found.items() if value is not None}
+        return {name: value for name, value in caps.items() if value is not None}
 
     def __str__(self) -> str:
         within = _within(self.groups_per_person, self.rows_per_group)
         if self.rows_per_person is None:
             return within or "everything of a person counts"
-        return "; then ".join(each for each in (f"{self._rows()}, chosen before any filter", within) if each)
+        return "; then ".join(part for part in (f"{self._rows()}, chosen before any filter", within) if part)
 
     def _rows(self) -> str:
         if not isinstance(self.rows_per_person, Mapping):
             return f"at most {_rows(self.rows_per_person or 0)} of a person"
-        (first, most), *others = self.rows_per_person.items()
+        (first, most), *further = self.rows_per_person.items()
         return _listed(
-            [f"at most {_rows(most)} of a person in {first}", *(f"{each:,} in {name}" for name, each in others)]
+            [f"at most {_rows(most)} of a person in {first}", *(f"{cap:,} in {name}" for name, cap in further)]
         )
 
 
@@ -323,8 +323,8 @@ class LeftOut:
             return f"the caps leave no row out{f': {self.why}' if self.why else ''}"
         about = f"{self.about} of the rows are left out"
         if self.high >= 1:
-            more = f"; {self.why}" if self.why else ""
-            return f"{about}, at least {percent(self.low)} ({sure}){more}"
+            reason = f"; {self.why}" if self.why else ""
+            return f"{about}, at least {percent(self.low)} ({sure}){reason}"
         return f"{about}, between {percent(self.low)} and {percent(self.high)} ({sure})"
 
     @property

@@ -110,7 +110,7 @@ def shown_column(rows: Sequence[tuple[Value, Value, Value]]) -> list[tuple[str, 
     >>> shown_column([(2, 1, 9), (9, 4, 9), (5, 4, 6)])
     [('1 … 9', 'estimate 2'), ('4 … 9', 'estimate 9'), ('4 … 6', 'estimate 5')]
     """
-    if not all(type(each) is int for row in rows for each in row):
+    if not all(type(number) is int for row in rows for number in row):
         return [shown_with_margin(*row) for row in rows]
     whole = [(int(value), int(low), int(high)) for value, low, high in rows]  # type: ignore[arg-type]  # (they are)
     form = max((_form(high - value, value - low, value in {low, high}, 1) for value, low, high in whole), default=0)
@@ -126,15 +126,17 @@ def _form(up: float, down: float, at_end: bool, step: int) -> int:
 
 def _sides(middle: float, below: float, above: float, places: int, form: int | None = None) -> tuple[str, str]:
     up, down = above - middle, middle - below
-    told, *ends = (f"{each:,}" if isinstance(each, int) else _number(each, places) for each in (middle, below, above))
+    estimate, *ends = (
+        f"{number:,}" if isinstance(number, int) else _number(number, places) for number in (middle, below, above)
+    )
     if form is None:
-        form = _form(up, down, told in ends, isinstance(middle, int))
+        form = _form(up, down, estimate in ends, isinstance(middle, int))
     if form == 0:
-        return told, f"± {_number(max(up, down), places)}"
+        return estimate, f"± {_number(max(up, down), places)}"
     if form == 2:
-        return " … ".join(ends), f"estimate {told}"
+        return " … ".join(ends), f"estimate {estimate}"
     signs = ("+" if up >= 0 else "−", "−" if down >= 0 else "+")
-    return told, f"{signs[0]}{_number(abs(up), places)} {signs[1]}{_number(abs(down), places)}"
+    return estimate, f"{signs[0]}{_number(abs(up), places)} {signs[1]}{_number(abs(down), places)}"
 
 
 def _places(size: float, digits: int) -> int:

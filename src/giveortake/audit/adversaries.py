@@ -76,10 +76,10 @@ class Doubler:
 
     def move(self, view: View) -> Move | None:
         stake = self.epsilon
-        for each in view:
-            if each.refused:
+        for past_round in view:
+            if past_round.refused:
                 stake /= 2
-            elif each.answer == 0:
+            elif past_round.answer == 0:
                 stake *= 2
             else:
                 stake = self.epsilon
@@ -87,7 +87,14 @@ class Doubler:
 
     def score(self, view: View) -> float:
         """The sum of the evidence in the answers, each weighted by its ε."""
-        return sum((_stake(each) * each.move.evidence(each.answer) for each in view if not each.refused), 0.0)
+        return sum(
+            (
+                _stake(past_round) * past_round.move.evidence(past_round.answer)
+                for past_round in view
+                if not past_round.refused
+            ),
+            0.0,
+        )
 
 
 @final
@@ -96,7 +103,7 @@ class Mixer(Watching):
     """Spends in every currency in turn, so that each filter of a race prices only a part of it well."""
 
     def move(self, view: View) -> Move | None:
-        if len(view) >= 3 and all(each.refused for each in view[-3:]):
+        if len(view) >= 3 and all(past_round.refused for past_round in view[-3:]):
             return None
         match len(view) % 3:
             case 0:
@@ -115,7 +122,7 @@ class Scraper(Watching):
     bite: Fraction = Fraction(2, 5)
 
     def move(self, view: View) -> Move | None:
-        refusals = sum(each.refused for each in view)
+        refusals = sum(past_round.refused for past_round in view)
         stake = self.bite / 2**refusals
         return coin(stake) if stake >= _LEAST else None
 
@@ -152,8 +159,8 @@ class Shamer(Watching):
         return 100 * (2 * bit - 1) if shames else int(coin(self.epsilon).answer(bit))
 
 
-def _stake(each: Round) -> float:
-    return float(each.move.event.epsilon) if isinstance(each.move.event, events.RandomizedResponse) else 1.0
+def _stake(past_round: Round) -> float:
+    return float(past_round.move.event.epsilon) if isinstance(past_round.move.event, events.RandomizedResponse) else 1.0
 
 
 @lru_cache(maxsize=64)

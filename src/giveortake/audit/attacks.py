@@ -68,7 +68,7 @@ class View:
 
 def layout(*samples: Outputs) -> Layout:
     """The columns of these outputs, of all kinds that occur among them."""
-    found: dict[str, Callable[[Any], float]] = {}
+    readers: dict[str, Callable[[Any], float]] = {}
     widths: set[int] = set()
     sizes: set[int] = set()
     keys: dict[Hashable, None] = {}
@@ -86,16 +86,16 @@ def layout(*samples: Outputs) -> Layout:
             elif _is_row(output):
                 widths.add(len(_coordinates(output)))
     if scalar:
-        found["output"] = _number
-    for place in range(min(_MOST_COLUMNS, max(widths, default=0))):
-        found[f"output[{place}]"] = _Item(place)
+        readers["output"] = _number
+    for index in range(min(_MOST_COLUMNS, max(widths, default=0))):
+        readers[f"output[{index}]"] = _Item(index)
     for key in sorted(keys, key=repr)[:_MOST_COLUMNS]:
-        found[f"output[{key!r}]"] = _Item(key)
+        readers[f"output[{key!r}]"] = _Item(key)
     if len(widths) > 1:
-        found["length"] = _length
+        readers["length"] = _length
     if len(sizes) > 1:
-        found["number of keys"] = _keys
-    return found
+        readers["number of keys"] = _keys
+    return readers
 
 
 def view(outputs: Outputs, columns: Layout | None = None) -> View:
@@ -104,8 +104,8 @@ def view(outputs: Outputs, columns: Layout | None = None) -> View:
     if _is_numeric(outputs):
         return _array_view(outputs, columns)
     listed = list(outputs)
-    found = {name: np.array([read(output) for output in listed], dtype=np.float64) for name, read in columns.items()}
-    return View(found, lambda start, end: [label(output) for output in listed[start:end]], len(listed))
+    arrays = {name: np.array([read(output) for output in listed], dtype=np.float64) for name, read in columns.items()}
+    return View(arrays, lambda start, end: [label(output) for output in listed[start:end]], len(listed))
 
 
 @final
@@ -113,11 +113,11 @@ class Label(NamedTuple):
     """An output by its type and by how it is written: 1, 1.0 and True are three, as they are to a reader."""
 
     kind: type
-    written: Hashable
+    representation: Hashable
 
     def __repr__(self) -> str:
-        is_text = isinstance(self.written, str) and self.kind is not str
-        return str(self.written) if is_text else repr(self.written)
+        is_text = isinstance(self.representation, str) and self.kind is not str
+        return str(self.representation) if is_text else repr(self.representation)
 
 
 def label(output: Any) -> Hashable:
@@ -130,18 +130,18 @@ def _array_view(outputs: npt.NDArray[Any], columns: Layout) -> View:
     size = len(outputs)
     if outputs.ndim == 1:
         numbers = outputs.astype(np.float64)
-        found = {name: numbers if name == "output" else np.full(size, np.nan) for name in columns}
-        return View(found, lambda start, stop: outputs[start:stop], size)
+        arrays = {name: numbers if name == "output" else np.full(size, np.nan) for name in columns}
+        return View(arrays, lambda start, stop: outputs[start:stop], size)
     flat = outputs.reshape(size, -1)
-    found = {}
+    arrays = {}
     for name, read in columns.items():
-        place = read.key if isinstance(read, _Item) else None
-        if isinstance(place, int) and not isinstance(place, bool) and 0 <= place < flat.shape[1]:
-            found[name] = flat[:, place].astype(np.float64)
+        index = read.key if isinstance(read, _Item) else None
+        if isinstance(index, int) and not isinstance(index, bool) and 0 <= index < flat.shape[1]:
+            arrays[name] = flat[:, index].astype(np.float64)
         else:
-            found[name] = np.full(size, float(flat.shape[1]) if name == "length" else np.nan)
+            arrays[name] = np.full(size, float(flat.shape[1]) if name == "length" else np.nan)
 
-    return View(found, lambda start, stop: list(map(_array_label, outputs[start:stop])), size)
+    return View(arrays, lambda start, stop: list(map(_array_label, outputs[start:stop])), size)
 
 
 def distinct(numbers: npt.NDArray[Any]) -> tuple[list[Any], npt.NDArray[np.intp], list[int]]:
@@ -260,17 +260,17 @@ class BySum:
     def __call__(self, view: View) -> Floats:
         columns = np.array([ByColumn(name)(view) for name in self.names])
         columns = np.where(np.isnan(columns), 0, columns)
-        found: Floats
+        scores: Floats
         match self.kind:
             case "sum":
-                found = columns.sum(axis=0)
+                scores = columns.sum(axis=0)
             case "least":
-                found = columns.min(axis=0)
+                scores = columns.min(axis=0)
             case "greatest":
-                found = columns.max(axis=0)
+                scores = columns.max(axis=0)
             case _:
-                found = columns.argmax(axis=0).astype(np.float64)
-        return found
+                scores = columns.argmax(axis=0).astype(np.float64)
+        return scores
 
     def __str__(self) -> str:
         return f"the {self.kind} of the coordinates"
@@ -304,8 +304,8 @@ class ByCell:
         return np.where(np.isnan(column), len(self.edges) + 1 + len(self._exact), cells)
 
     def __call__(self, view: View) -> Floats:
-        found: Floats = self._ratios[self._cells(ByColumn(self.name)(view))]
-        return found
+        scores: Floats = self._ratios[self._cells(ByColumn(self.name)(view))]
+        return scores
 
     def __str__(self) -> str:
         return f"the likelihood of {self.name}"
@@ -336,12 +336,12 @@ class ByLabel:
         labels = view.labels()
         if isinstance(labels, np.ndarray):
             values, places, _ = distinct(labels)
-            return np.array([self.ratios.get(each, 0.0) for each in map(label, values)])[places]
-        return np.array([self.ratios.get(each, 0.0) for each in labels]) if labels else np.zeros(view.size)
+            return np.array([self.ratios.get(key, 0.0) for key in map(label, values)])[places]
+        return np.array([self.ratios.get(key, 0.0) for key in labels]) if labels else np.zeros(view.size)
 
     def chosen(self, least: float, *, above: bool) -> list[Hashable]:
         """The labels on one side of a threshold."""
-        return [each for each, ratio in self.ratios.items() if (ratio >= least if above else ratio <= least)]
+        return [key for key, ratio in self.ratios.items() if (ratio >= least if above else ratio <= least)]
 
     def __str__(self) -> str:
         return "the likelihood of the output"
@@ -399,8 +399,8 @@ def _labels(x: View, y: View) -> ByLabel | None:
     scale = np.log(x.size / max(1, y.size))
     return ByLabel(
         {
-            each: float(np.log(counts[0][each] + 1.0) - np.log(counts[1][each] + 1.0) - scale)
-            for each in counts[0] | counts[1]
+            key: float(np.log(counts[0][key] + 1.0) - np.log(counts[1][key] + 1.0) - scale)
+            for key in counts[0] | counts[1]
         }
     )
 
@@ -409,10 +409,10 @@ def _counted(view: View) -> Counter[Hashable]:
     labels = view.labels()
     if isinstance(labels, np.ndarray):
         values, _, counts = distinct(labels)
-        found: Counter[Hashable] = Counter()
+        totals: Counter[Hashable] = Counter()
         for value, count in zip(values, counts, strict=True):
-            found[label(value)] += count
-        return found
+            totals[label(value)] += count
+        return totals
     return Counter(labels)
 
 
@@ -482,9 +482,9 @@ def best_score(x: View, y: View, exact: tuple[Any, Any], objective: Objective) -
     return best_output_set(x, y, exact, objective).score
 
 
-def _candidates(found: Iterator[Score], x: View, y: View, objective: Objective) -> Iterator[tuple[OutputSet, float]]:
+def _candidates(scores: Iterator[Score], x: View, y: View, objective: Objective) -> Iterator[tuple[OutputSet, float]]:
     trials = min(x.size, y.size)
-    for score in found:
+    for score in scores:
         values_x, values_y = (_sorted(score(view)) for view in (x, y))
         cuts = thresholds(np.concatenate([values_x, values_y]))
         if not cuts.size:
@@ -493,8 +493,8 @@ def _candidates(found: Iterator[Score], x: View, y: View, objective: Objective) 
             hits_x, hits_y = (_hits(values, cuts, above=above) for values in (values_x, values_y))
             for likelier_on_x, (p, q) in ((True, (hits_x, hits_y)), (False, (hits_y, hits_x))):
                 values = objective(p, q, trials)
-                place = int(np.argmax(values))
-                yield OutputSet(score, float(cuts[place]), above, likelier_on_x), float(values[place])
+                best = int(np.argmax(values))
+                yield OutputSet(score, float(cuts[best]), above, likelier_on_x), float(values[best])
 
 
 def thresholds(values: Floats) -> Floats:

@@ -57,8 +57,8 @@ def least_probability(hits: int, trials: int, alpha: float) -> float:
     _check(hits, trials, alpha)
     if hits == 0:
         return 0.0
-    found = _solved(lambda p: beta_cdf(p, hits, trials - hits + 1) >= alpha)
-    return max(0.0, found * (1 - _SLACK))
+    probability = _solved(lambda p: beta_cdf(p, hits, trials - hits + 1) >= alpha)
+    return max(0.0, probability * (1 - _SLACK))
 
 
 def greatest_probability(hits: int, trials: int, alpha: float) -> float:
@@ -147,16 +147,16 @@ class Evidence:
 class LowerBound(float):
     """A lower bound of ε or δ that holds with the stated confidence: a float with its evidence."""
 
-    __slots__ = ("delta", "evidence", "of")
+    __slots__ = ("delta", "evidence", "quantity")
 
-    of: str
+    quantity: str
     delta: float
     evidence: Evidence
 
-    def __new__(cls, value: float, of: str, delta: float, evidence: Evidence) -> LowerBound:
+    def __new__(cls, value: float, quantity: str, delta: float, evidence: Evidence) -> LowerBound:
         """A float with its evidence."""
         self = super().__new__(cls, value)
-        self.of, self.delta, self.evidence = of, delta, evidence
+        self.quantity, self.delta, self.evidence = quantity, delta, evidence
         return self
 
     @property
@@ -170,17 +170,17 @@ class LowerBound(float):
         return self.evidence.event
 
     def __str__(self) -> str:
-        at = f" at δ = {figure(self.delta)}" if self.of == "ε" and self.delta else ""
+        at = f" at δ = {figure(self.delta)}" if self.quantity == "ε" and self.delta else ""
         sure = f"with {100 * self.confidence:g} % confidence"
         return (
-            f"{self.of} is at least {float(self):.6g}{at} {sure}: {self.evidence}. "
+            f"{self.quantity} is at least {float(self):.6g}{at} {sure}: {self.evidence}. "
             "This is a statistical finding, not a proof."
         )
 
     __repr__ = __str__
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LowerBound, (float(self), self.of, self.delta, self.evidence)
+        return LowerBound, (float(self), self.quantity, self.delta, self.evidence)
 
 
 @final
@@ -368,14 +368,14 @@ def tradeoff_upper_bound(
     cuts = thresholds(np.concatenate([score(sample) for sample in pilots]))
     chosen = cuts[np.linspace(0, cuts.size - 1, min(count, cuts.size)).astype(np.int64)]
     share = alpha / (2 * 2 * len(chosen))  # each cut gives two points: x is above, or y is
-    found: list[tuple[float, float]] = []
+    curve: list[tuple[float, float]] = []
     for cut in chosen:
         hits = [int((sample >= cut).sum()) for sample in values]
         for first, second in ((0, 1), (1, 0)):
             rate = greatest_probability(hits[first], len(values[first]), share)
             missed = 1 - least_probability(hits[second], len(values[second]), share)
-            found.append((rate, missed))
-    return TradeoffCurve(tuple(sorted(found)), 1 - alpha, str(score), fresh[0].size)
+            curve.append((rate, missed))
+    return TradeoffCurve(tuple(sorted(curve)), 1 - alpha, str(score), fresh[0].size)
 
 
 def evidence_of(
@@ -384,18 +384,18 @@ def evidence_of(
     """Exact binomial bounds for one set of outputs on fresh samples."""
     likelier = 0 if outputs.likelier_on_x else 1
     samples = fresh[likelier], fresh[1 - likelier]
-    hits, other = outputs.hits(samples[0]), outputs.hits(samples[1])
+    hits, other_hits = outputs.hits(samples[0]), outputs.hits(samples[1])
     return Evidence(
         str(outputs),
         ends[likelier],
         ends[1 - likelier],
         hits,
-        other,
+        other_hits,
         samples[0].size,
         pilot,
         1 - alpha,
         least_probability(hits, samples[0].size, alpha / 2),
-        greatest_probability(other, samples[1].size, alpha / 2),
+        greatest_probability(other_hits, samples[1].size, alpha / 2),
     )
 
 
@@ -416,11 +416,11 @@ def _samples(
     pilot = total // 4
     bar = Bar(progress, 2 * total)
     outputs = [drawn(mechanism, end, pilot, bar.add) for end in ends]
-    errors = [error_of(each) for each in outputs]
+    errors = [error_of(sample_outputs) for sample_outputs in outputs]
     if errors[0] is not None and errors[1] is not None:
         raise errors[0]  # a function that never answers is called in the wrong way
     columns = layout(*outputs)
-    pilots = tuple(view(each, columns) for each in outputs)
+    pilots = tuple(view(sample_outputs, columns) for sample_outputs in outputs)
     fresh = tuple(view(drawn(mechanism, end, total - pilot, bar.add), columns) for end in ends)
     return (pilots[0], pilots[1]), (fresh[0], fresh[1]), pilot
 

@@ -183,7 +183,7 @@ def play(
         player = adversary() if isinstance(adversary, type) else deepcopy(adversary)
         move, score = _methods(player)
         view = _game(move, fresh(), b, most)
-        admitted = sum(not each.refused for each in view)
+        admitted = sum(not past_round.refused for past_round in view)
         counts[0] += 1
         counts[1] += admitted
         return score(view), admitted, len(view) - admitted
@@ -222,7 +222,7 @@ def _as_move(x: Any, y: Any, mechanism: Any, event: Event | None = None) -> Move
 
 def total_evidence(view: View) -> float:
     """The sum of the evidence for experiment 1 in all answers."""
-    return sum(each.move.evidence(each.answer) for each in view if not each.refused)
+    return sum(past_round.move.evidence(past_round.answer) for past_round in view if not past_round.refused)
 
 
 def _methods(player: Any) -> tuple[Callable[[View], Move | None], Callable[[View], float]]:
@@ -235,13 +235,15 @@ def _methods(player: Any) -> tuple[Callable[[View], Move | None], Callable[[View
     return player, getattr(player, "score", total_evidence)
 
 
-def _factory(given: Any) -> Callable[[], Guard]:
-    if isinstance(given, Guarantee):
-        return lambda: accounting.filter(given)
-    if isinstance(given, accounting.Filter):
-        snapshot = given.snapshot()
-        return lambda: accounting.filter(given.budget, snapshot=snapshot)
-    if not callable(given):
-        raise InvalidParameter("filter", given, "is neither a budget nor a filter nor a function that makes one")
-    made: Callable[[], Guard] = given  # what it makes is tried
-    return made
+def _factory(filter_source: Any) -> Callable[[], Guard]:
+    if isinstance(filter_source, Guarantee):
+        return lambda: accounting.filter(filter_source)
+    if isinstance(filter_source, accounting.Filter):
+        snapshot = filter_source.snapshot()
+        return lambda: accounting.filter(filter_source.budget, snapshot=snapshot)
+    if not callable(filter_source):
+        raise InvalidParameter(
+            "filter", filter_source, "is neither a budget nor a filter nor a function that makes one"
+        )
+    factory: Callable[[], Guard] = filter_source  # what it makes is tried
+    return factory

@@ -79,7 +79,7 @@ def _rows(dice: np.random.Generator, person: int, pools: Mapping[str, Sequence[A
 
 
 def _shuffled(dice: np.random.Generator, rows: Rows) -> Rows:
-    return [rows[place] for place in dice.permutation(len(rows))]
+    return [rows[index] for index in dice.permutation(len(rows))]
 
 
 _TABLES = 200
@@ -163,18 +163,18 @@ def replay(
     """
     listed = list(queries)
     pairs = list(random_neighbours(_TABLES) if tables is None else tables)
-    found = _Found()
+    findings = _Findings()
     for pair in pairs:
         steps = _steps(pair, neighbours)
         if steps is None:
             continue
-        sides = [_run(factory, rows, listed, found) for rows in (pair.x, pair.y)]
+        sides = [_run(factory, rows, listed, findings) for rows in (pair.x, pair.y)]
         for query, *recorded in zip(listed, *sides, strict=True):
-            _compare(found, query, recorded, pair, steps)
-    return Replay(tuple(found.excesses[:_MOST_KEPT]), len(pairs), found.aggregates, found.nearest)
+            _compare(findings, query, recorded, pair, steps)
+    return Replay(tuple(findings.excesses[:_MOST_KEPT]), len(pairs), findings.aggregates, findings.nearest)
 
 
-def made(factory: Callable[[Rows], Any], rows: Rows, able: str) -> Any:
+def subject_from(factory: Callable[[Rows], Any], rows: Rows, able: str) -> Any:
     """Make a subject from a copy of the rows; refused if it has no method `able`, or is durable."""
     if not callable(factory):
         kind = type(factory).__name__
@@ -199,7 +199,7 @@ def closed(subject: Any) -> None:
 
 @final
 @dataclass(slots=True)
-class _Found:
+class _Findings:
     excesses: list[Excess] = field(default_factory=list)
     aggregates: int = 0
     subjects: dict[int, object] = field(default_factory=dict)
@@ -213,16 +213,18 @@ class _Found:
         self.excesses.append(Excess(query, name, problem, pair))
 
 
-def _run(factory: Callable[[Rows], Subject], rows: Rows, queries: list[Any], found: _Found) -> list[list[Recorded]]:
-    subject: Subject = made(factory, rows, "run")
-    if id(subject) in found.subjects:
+def _run(
+    factory: Callable[[Rows], Subject], rows: Rows, queries: list[Any], findings: _Findings
+) -> list[list[Recorded]]:
+    subject: Subject = subject_from(factory, rows, "run")
+    if id(subject) in findings.subjects:
         raise InvalidParameter("factory", factory, "made the same subject twice", hint="make a new one for every table")
-    found.subjects[id(subject)] = subject  # kept, so that no other object can take its identity
+    findings.subjects[id(subject)] = subject  # kept, so that no other object can take its identity
     try:
         recorded = [list(subject.run(query)) for query in queries]
     finally:
         closed(subject)
-    found.aggregates += sum(map(len, recorded))
+    findings.aggregates += sum(map(len, recorded))
     return recorded
 
 
@@ -237,25 +239,27 @@ def _steps(pair: NeighbouringTables, neighbours: str) -> int | None:
             return 0
 
 
-def _compare(found: _Found, query: Any, sides: list[list[Recorded]], pair: NeighbouringTables, steps: int) -> None:
+def _compare(
+    findings: _Findings, query: Any, sides: list[list[Recorded]], pair: NeighbouringTables, steps: int
+) -> None:
     if [item.name for item in sides[0]] != [item.name for item in sides[1]]:
-        found.add(query, "aggregates", "which aggregates there are depends on the rows", pair)
+        findings.add(query, "aggregates", "which aggregates there are depends on the rows", pair)
         return
     for one, other in zip(*sides, strict=True):
         declared = _declared(one.sensitivity), _declared(other.sensitivity)
         if declared[0] != declared[1] or _declared(one.scale) != _declared(other.scale):
-            found.add(query, one.name, "the declared sensitivity or the scale depends on the rows", pair)
+            findings.add(query, one.name, "the declared sensitivity or the scale depends on the rows", pair)
             continue
         if not 0 < declared[0] < math.inf or not 0 < _declared(one.scale) < math.inf:
             problem = f"sensitivity {one.sensitivity} with noise of scale {one.scale} protects nobody"
-            found.add(query, one.name, problem, pair)
+            findings.add(query, one.name, problem, pair)
             continue
         change, above = _change(one, other, steps)
-        found.reached(query, change / declared[0] / max(1, steps))
+        findings.reached(query, change / declared[0] / max(1, steps))
         if above:
             in_l2 = " in L2" if one.norm == "l2" else ""
             problem = f"changes by {change:g} where {steps * declared[0]:g} is declared{in_l2}"
-            found.add(query, one.name, problem, pair)
+            findings.add(query, one.name, problem, pair)
 
 
 def _change(one: Recorded, other: Recorded, steps: int) -> tuple[float, bool]:
@@ -265,7 +269,7 @@ def _change(one: Recorded, other: Recorded, steps: int) -> tuple[float, bool]:
     if all(isinstance(value, int) for value in (*a.values(), *b.values())) and isinstance(declared, int | Fraction):
         moved = [abs(a.get(key, 0) - b.get(key, 0)) for key in {**a, **b}]
         if one.norm == "l2":
-            square = sum(each * each for each in moved)
+            square = sum(difference * difference for difference in moved)
             return math.sqrt(square), square > (steps * declared) ** 2
         whole = max(moved, default=0) if one.norm == "greatest" else sum(moved)
         return float(whole), whole > steps * declared
@@ -322,16 +326,18 @@ class Observations:
     """Every difference that was seen. Seeing none proves nothing."""
 
     differences: tuple[str, ...]
-    asked: int
+    pairs: int
 
     def __bool__(self) -> bool:
         return not self.differences
 
     def __str__(self) -> str:
         if not self.differences:
-            return f"{self.asked:,} pairs of observations are equal; that is no proof that all are"
-        shown = list(dict.fromkeys(self.differences))[:10]
-        return "\n".join([f"{len(self.differences)} of {self.asked:,} pairs differ:", *(f"  {each}" for each in shown)])
+            return f"{self.pairs:,} pairs of observations are equal; that is no proof that all are"
+        listed = list(dict.fromkeys(self.differences))[:10]
+        return "\n".join(
+            [f"{len(self.differences)} of {self.pairs:,} pairs differ:", *(f"  {difference}" for difference in listed)]
+        )
 
     __repr__ = __str__
 
@@ -350,35 +356,35 @@ def observations(
     """
     listed = list(queries)
     differences: list[str] = []
-    asked = 0
+    pairs = 0
     for pair in random_neighbours(_TABLES) if tables is None else tables:
         if neighbours == "change-one" and pair.kind in {"one person more", "one row more"}:
             continue
         sides = [_observed(factory, rows, listed) for rows in (pair.x, pair.y)]
         for query, one, other in zip(listed, *sides, strict=True):
-            asked += 1
-            for each in fields(Observation):
-                seen = getattr(one, each.name), getattr(other, each.name)
+            pairs += 1
+            for aspect in fields(Observation):
+                seen = getattr(one, aspect.name), getattr(other, aspect.name)
                 if _visible(seen[0]) != _visible(seen[1]):
-                    what = f"{query!r}: {each.name} is {seen[0]!r} on one table and {seen[1]!r} on the other"
-                    differences.append(f"{what} ({pair.kind})")
+                    text = f"{query!r}: {aspect.name} is {seen[0]!r} on one table and {seen[1]!r} on the other"
+                    differences.append(f"{text} ({pair.kind})")
                     break
-    return Observations(tuple(differences), asked)
+    return Observations(tuple(differences), pairs)
 
 
 def _visible(value: Any) -> Any:
     """A value in a form that differs wherever a reader can see a difference; long arrays in full."""
     if isinstance(value, np.ndarray):
-        return "array", str(value.dtype), value.shape, [_visible(each) for each in value.reshape(-1).tolist()]
+        return "array", str(value.dtype), value.shape, [_visible(element) for element in value.reshape(-1).tolist()]
     if isinstance(value, Mapping):
-        return type(value), [(_visible(key), _visible(each)) for key, each in value.items()]
+        return type(value), [(_visible(key), _visible(element)) for key, element in value.items()]
     if isinstance(value, tuple | list):
-        return type(value), [_visible(each) for each in value]
+        return type(value), [_visible(element) for element in value]
     return type(value), repr(value)
 
 
 def _observed(factory: Callable[[Rows], Observable], rows: Rows, queries: list[Any]) -> list[Observation]:
-    subject: Observable = made(factory, rows, "observe")
+    subject: Observable = subject_from(factory, rows, "observe")
     try:
         return [_seen(subject, query) for query in queries]
     finally:

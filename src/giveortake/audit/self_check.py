@@ -66,12 +66,12 @@ class Check:
 def checks() -> list[Check]:
     """All checks, in the order of the report."""
     return [
-        *(_promise("mechanisms", *each) for each in _mechanisms()),
+        *(_promise("mechanisms", *case) for case in _mechanisms()),
         *(Check("samplers", name, _law(draw, law)) for name, draw, law in _samplers()),
         *_traces(),
         *(
-            Check("filters", f"{budget!r} against {type(each).__name__}", _game(each, budget))
-            for each, budget in _games()
+            Check("filters", f"{budget!r} against {type(adversary).__name__}", _game(adversary, budget))
+            for adversary, budget in _games()
         ),
         *query_shapes(),
     ]
@@ -79,8 +79,8 @@ def checks() -> list[Check]:
 
 def query_shapes() -> list[Check]:
     """One check for each shape of query, by `replay` and `observations` on generated tables, never on live ones."""
-    found = _Audited()
-    return [Check("queries", name, found.of(name)) for name in found.shapes]
+    audited = _Audited()
+    return [Check("queries", name, audited.run_of(name)) for name in audited.shapes]
 
 
 @final
@@ -94,7 +94,7 @@ class _Audited:
         self._nearest: dict[str, float] = {}
         self._pairs: Counter[str] = Counter()
 
-    def of(self, name: str) -> Run:
+    def run_of(self, name: str) -> Run:
         """The check of one shape."""
         text = self.shapes[name]
 
@@ -112,46 +112,48 @@ class _Audited:
     def _run(self, effort: float) -> None:
         self._effort, self._nearest, self._pairs = effort, {}, Counter()
         self._problems = {text: [] for text in self.shapes.values()}
-        for name, made in sessions.DECLARATIONS.items():
+        for name, declaration in sessions.DECLARATIONS.items():
             try:
-                self._replay(name, made, effort)
-                self._observe(name, made, effort)
+                self._replay(name, declaration, effort)
+                self._observe(name, declaration, effort)
             except Exception as error:  # noqa: BLE001 (a broken installation is reported, however it breaks)
                 for problems in self._problems.values():
                     problems.append(f"{name}: raised {type(error).__name__}")
 
-    def _replay(self, name: str, made: Sessions, effort: float) -> None:
-        queries = self._asked(name, len(sessions.DECLARATIONS) * effort, refused=False)
-        pairs = list(sessions.generated_neighbours(made, max(1, round(2 * effort))))
-        report = replay(made, queries, tables=pairs, neighbours=made.neighbours)
+    def _replay(self, name: str, declaration: Sessions, effort: float) -> None:
+        queries = self._queries_for(name, len(sessions.DECLARATIONS) * effort, refused=False)
+        pairs = list(sessions.generated_neighbours(declaration, max(1, round(2 * effort))))
+        report = replay(declaration, queries, tables=pairs, neighbours=declaration.neighbours)
         self._pairs.update({text: len(pairs) for text in queries})
         for text, share in report.nearest.items():
             self._nearest[text] = max(share, self._nearest.get(text, 0.0))
         for excess in report.excesses:
             self._problems[excess.query].append(f"{name}: {excess.name} {excess.problem}")
 
-    def _observe(self, name: str, made: Sessions, effort: float) -> None:
-        queries = self._asked(name, 2 * effort, refused=True)
-        pairs = list(sessions.generated_neighbours(made, 1, seed=1))
-        report = observations(made, queries, tables=pairs, neighbours=made.neighbours)
+    def _observe(self, name: str, declaration: Sessions, effort: float) -> None:
+        queries = self._queries_for(name, 2 * effort, refused=True)
+        pairs = list(sessions.generated_neighbours(declaration, 1, seed=1))
+        report = observations(declaration, queries, tables=pairs, neighbours=declaration.neighbours)
         self._pairs.update(queries)
         for difference in report.differences:
             text = next(text for text in queries if difference.startswith(repr(text)))
             self._problems[text].append(f"{name}{difference.removeprefix(repr(text))}")
 
-    def _asked(self, name: str, times: float, *, refused: bool) -> list[str]:
+    def _queries_for(self, name: str, times: float, *, refused: bool) -> list[str]:
         """The shapes to ask under a declaration: each under about `times` declarations that allow it, at least one."""
-        found = []
+        queries = []
         for index, (shape, text) in enumerate(self.shapes.items()):
             if shape in sessions.REFUSED and not refused:
                 continue
             able = [
-                n for n, each in sessions.DECLARATIONS.items() if each.by_person or shape not in sessions.OF_PERSONS
+                n
+                for n, declaration in sessions.DECLARATIONS.items()
+                if declaration.by_person or shape not in sessions.OF_PERSONS
             ]
             turns = min(len(able), max(1, round(times)))
             if name in able and (able.index(name) - index) % len(able) < turns:
-                found.append(text)
-        return found
+                queries.append(text)
+        return queries
 
 
 def _mechanisms() -> Iterator[tuple[str, Any, Any, Any, Guarantee, int]]:
@@ -190,12 +192,12 @@ def _mechanisms() -> Iterator[tuple[str, Any, Any, Any, Guarantee, int]]:
 
 def _above_threshold(values: tuple[int, ...]) -> tuple[bool, ...]:
     alarm = m.AboveThreshold(threshold=1, epsilon=1)
-    told: list[bool] = []
+    answers: list[bool] = []
     for value in values:
-        told.append(alarm.release(value))
-        if told[-1]:
+        answers.append(alarm.release(value))
+        if answers[-1]:
             break
-    return tuple(told)
+    return tuple(answers)
 
 
 def _float_release(value: float, size: int) -> Any:
@@ -212,8 +214,8 @@ def _promise(group: str, name: str, mechanism: Any, x: Any, y: Any, promise: Gua
         finding = check(mechanism, x, y, promise, samples=count, confidence=sure)
         bound = epsilon_lower_bound(mechanism, x, y, samples=count, confidence=sure, delta=delta)
         at = f", δ = {shown(delta)}" if delta else ""
-        found = f"ε ≥ {float(bound):.3f} of {shown(promised, 4)}{at}" if bound else _NOTHING
-        return Outcome(bool(finding) and bound <= promised, repr(promise), found)
+        text = f"ε ≥ {float(bound):.3f} of {shown(promised, 4)}{at}" if bound else _NOTHING
+        return Outcome(bool(finding) and bound <= promised, repr(promise), text)
 
     return Check(group, name, run)
 
@@ -269,9 +271,9 @@ def _traces() -> Iterator[Check]:
         bound = low_bits(_float_release, 0.0, 1.0, samples=count, confidence=1 - alpha)
         return Outcome(bound <= 1.001, "ε = 1 from low bits at most", f"ε ≥ {float(bound):.3g}" if bound else _NOTHING)
 
-    def again(_effort: float, _alpha: float) -> Outcome:
-        found = repetition(m.Laplace(10**6), 0)
-        return Outcome(bool(found), "noise never comes twice", str(found))
+    def repeated(_effort: float, _alpha: float) -> Outcome:
+        report = repetition(m.Laplace(10**6), 0)
+        return Outcome(bool(report), "noise never comes twice", str(report))
 
     def distinct(effort: float, _alpha: float) -> Outcome:
         count = max(1000, int(20_000 * effort))
@@ -280,7 +282,7 @@ def _traces() -> Iterator[Check]:
         return Outcome(most <= 2, "wide noise hardly ever repeats a value", f"the commonest came {most} times")
 
     yield Check("traces", "low bits of a float", bits)
-    yield Check("traces", "noise after a fork, in threads, in a row", again)
+    yield Check("traces", "noise after a fork, in threads, in a row", repeated)
     yield Check("traces", "values of wide noise", distinct)
 
 
@@ -294,11 +296,12 @@ def _games() -> Iterator[tuple[Any, Guarantee]]:
 
 def _game(adversary: Any, budget: Guarantee) -> Run:
     def run(effort: float, alpha: float) -> Outcome:
-        found = play(adversary, budget, rounds=12, trials=max(400, int(1500 * effort)), confidence=1 - alpha)
+        report = play(adversary, budget, rounds=12, trials=max(400, int(1500 * effort)), confidence=1 - alpha)
         text = (
-            f"advantage ≥ {found.advantage:.3g}, {found.promised_advantage:.3g} promised, {found.admitted:.1f} rounds"
+            f"advantage ≥ {report.advantage:.3g}, {report.promised_advantage:.3g} promised, "
+            f"{report.admitted:.1f} rounds"
         )
-        return Outcome(bool(found), repr(budget), text)
+        return Outcome(bool(report), repr(budget), text)
 
     return run
 

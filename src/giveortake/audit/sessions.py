@@ -83,7 +83,7 @@ class Sessions:
                 raise InvalidParameter("table", name, "is not declared", hint=f"there are {', '.join(split)}")
             split[name].append(row)
         sources = {name: _table(split[name], columns) for name, columns in self.tables.items()}
-        public = {name: _public(_generated("public", given)) for name, given in self.public.items()}
+        public = {name: _public(_generated("public", table_rows)) for name, table_rows in self.public.items()}
 
         def opened_anew() -> Session:
             return protect(
@@ -113,7 +113,7 @@ class Pipeline:
     def __init__(self, make: Callable[[], Session]) -> None:
         self._make = make
         self._session: Session | None = None
-        self._written = 0
+        self._entries_seen = 0
 
     def run(self, query: str) -> Iterator[Recorded]:
         """Every aggregate that noise would be added to, exactly, with its declared sensitivities and its scale.
@@ -123,18 +123,18 @@ class Pipeline:
         """
         session = self._opened()
         mechanism = mechanism_of(session)
-        made = mechanism.price_at(session.sql(query).question, session.caps, Spend(epsilon=_EPSILON)).made
-        keys = made.keys
-        if made.selection is not None:
-            units = _exact_units(made, mechanism.engine)
-            yield from _keys_recorded(made, units)
-            keys = with_keys(made, [key for key in units if _kept(key)])
-        bare: Any = tuple(_Bare() for _ in made.noises)
-        arrays = replace(made, noises=bare, selection=None).release(mechanism.engine, keys).arrays
-        for place, (measure, array) in enumerate(zip(made.measures, arrays, strict=True)):
-            scale = made.noises[place].scale_in_steps
+        measurement = mechanism.price_at(session.sql(query).question, session.caps, Spend(epsilon=_EPSILON)).made
+        keys = measurement.keys
+        if measurement.selection is not None:
+            units = _exact_units(measurement, mechanism.engine)
+            yield from _keys_recorded(measurement, units)
+            keys = with_keys(measurement, [key for key in units if _is_selected(key)])
+        bare: Any = tuple(_Bare() for _ in measurement.noises)
+        arrays = replace(measurement, noises=bare, selection=None).release(mechanism.engine, keys).arrays
+        for index, (measure, array) in enumerate(zip(measurement.measures, arrays, strict=True)):
+            scale = measurement.noises[index].scale_in_steps
             for level, exact in enumerate(_levels(measure, array, keys)):
-                name = f"{measure.name} ({place})" + (f", level {level + 1}" if measure.levels > 1 else "")
+                name = f"{measure.name} ({index})" + (f", level {level + 1}" if measure.levels > 1 else "")
                 yield Recorded(exact, measure.l1, scale, name, "l1")
                 yield Recorded(exact, measure.l2, scale, name, "l2")
 
@@ -146,21 +146,21 @@ class Pipeline:
         session = self._opened()
         shape: Any = None
         try:
-            asked = session.sql(query)
-            answer = asked.answer(epsilon=_EPSILON)
+            prepared = session.sql(query)
+            answer = prepared.answer(epsilon=_EPSILON)
         except GiveOrTakeError as error:
             status, text = f"refused: {type(error).__name__}", str(error)
         else:
-            status, text = "answered", repr((_said(answer), answer.recipe, answer.citations, answer.cost))
-            keys = {name for name, _ in asked.question.keys}
+            status, text = "answered", repr((_fixed_notes(answer), answer.recipe, answer.citations, answer.cost))
+            keys = {name for name, _ in prepared.question.keys}
             shape = [
-                (column.name, column.has_interval) if asked.finds_keys and column.name in keys else _face(column)
+                (column.name, column.has_interval) if prepared.finds_keys and column.name in keys else _face(column)
                 for column in answer.columns
             ]
-            if not asked.finds_keys:
+            if not prepared.finds_keys:
                 shape.append(len(answer))
-        written = session.history()
-        new, self._written = written[self._written :], len(written)
+        entries = session.history()
+        new, self._entries_seen = entries[self._entries_seen :], len(entries)
         charges = [(entry.kind, entry.content.get("event")) for entry in new]
         return Observation(status, text, (charges, session.spent), shape)
 
@@ -168,7 +168,7 @@ class Pipeline:
         """Close the session with the generated table."""
         if self._session is not None:
             self._session.close()
-            self._session, self._written = None, 0
+            self._session, self._entries_seen = None, 0
 
     def _opened(self) -> Session:
         if self._session is None:
@@ -193,18 +193,18 @@ class _Bare(Mechanism[Any, Any]):
         return opened(value, self)
 
 
-def _exact_units(made: Measurement, engine: Engine) -> dict[tuple[Value, ...], int]:
+def _exact_units(measurement: Measurement, engine: Engine) -> dict[tuple[Value, ...], int]:
     """How many units count in each key, or the sum of the weights that units give it."""
-    parts = [_Bare().release(units) for units in made.units(engine)]
+    parts = [_Bare().release(units) for units in measurement.units(engine)]
     return {key: count for keys, counts in parts for key, count in zip(keys, counts.tolist(), strict=True)}
 
 
-def _keys_recorded(made: Measurement, units: dict[tuple[Value, ...], int]) -> Iterator[Recorded]:
+def _keys_recorded(measurement: Measurement, units: dict[tuple[Value, ...], int]) -> Iterator[Recorded]:
     """The numbers of units by key, with how far one unit may move them; and how many keys it may add or remove."""
-    assert made.selection is not None  # noqa: S101 (asked only then)
-    for name, most, norm in made.selection.moves():
-        yield Recorded(units, most, made.selection.scale, name, norm)
-    yield Recorded(dict.fromkeys(units, 1), made.selection.changed, made.selection.scale, "keys")
+    assert measurement.selection is not None  # noqa: S101 (asked only then)
+    for name, most, norm in measurement.selection.moves():
+        yield Recorded(units, most, measurement.selection.scale, name, norm)
+    yield Recorded(dict.fromkeys(units, 1), measurement.selection.changed, measurement.selection.scale, "keys")
 
 
 def _levels(measure: Measure, array: npt.NDArray[Any], keys: Keys) -> Iterator[dict[Any, int]]:
@@ -217,15 +217,15 @@ def _levels(measure: Measure, array: npt.NDArray[Any], keys: Keys) -> Iterator[d
     for start, end in pairwise(ends):
         section = array[:, start:end]
         filled = zip(*np.nonzero(section), strict=True)
-        yield {(rows[row], int(place)): int(section[row, place]) for row, place in filled}
+        yield {(rows[row], int(bin_index)): int(section[row, bin_index]) for row, bin_index in filled}
 
 
-def _kept(key: tuple[Value, ...]) -> bool:
+def _is_selected(key: tuple[Value, ...]) -> bool:
     """Whether a key is kept: three of four are, the same in every table, as if the rest were below the threshold."""
     return sum(repr(key).encode()) % 4 != 0
 
 
-def _said(answer: Answer) -> tuple[str, ...]:
+def _fixed_notes(answer: Answer) -> tuple[str, ...]:
     """The notes, without those that follow from released numbers: these are as noisy as the numbers."""
     return tuple(note for note in answer.notes if not isinstance(note, Remark))
 
@@ -361,15 +361,15 @@ REFUSED: Final[dict[str, str]] = {
 
 
 def _declarations() -> dict[str, Sessions]:
-    found: dict[str, Sessions] = {}
+    declarations: dict[str, Sessions] = {}
     both, caps = {"data": _DATA, "visits": _VISITS}, {"groups_per_person": 2, "rows_per_group": 3}
-    said = {"data": _DOMAINS, "visits": {"k": ["u", "v"], "v": (0, 5)}}
+    domains = {"data": _DOMAINS, "visits": {"k": ["u", "v"], "v": (0, 5)}}
     zones = {"zones": _ZONES}
     for change in ("add-remove", "change-one"):
-        found[f"rows, {change}"] = Sessions(ROW, change, {"data": _DATA}, {"data": _DOMAINS}, {}, zones)
-        found[f"persons, {change}"] = Sessions("p", change, both, said, caps, zones)
-        found[f"few rows, {change}"] = Sessions("p", change, both, said, {"rows_per_person": 5}, zones)
-    return found
+        declarations[f"rows, {change}"] = Sessions(ROW, change, {"data": _DATA}, {"data": _DOMAINS}, {}, zones)
+        declarations[f"persons, {change}"] = Sessions("p", change, both, domains, caps, zones)
+        declarations[f"few rows, {change}"] = Sessions("p", change, both, domains, {"rows_per_person": 5}, zones)
+    return declarations
 
 
 DECLARATIONS: Final[Mapping[str, Sessions]] = _declarations()
@@ -393,12 +393,12 @@ def generated_neighbours(declaration: Sessions, count: int, *, seed: int = 0) ->
 
 def _other_person(dice: Dice, table: Rows, declaration: Sessions) -> NeighbouringTables:
     """One person more, or one replaced by another; rows of nobody, which do not count, come and go."""
-    person, kept, kind = 100, table, "one person more"
+    person, remaining, kind = 100, table, "one person more"
     if declaration.neighbours == "change-one":
         person, kind = int(dice.choice([row["p"] for row in table] or [100])), "one person changed"
-        kept = [row for row in table if row["p"] != person]
-    more = [*_rows(dice, person, declaration), *_rows(dice, _NOBODY, declaration)]
-    return NeighbouringTables(table, _shuffled(dice, [*kept, *more]), kind)
+        remaining = [row for row in table if row["p"] != person]
+    added = [*_rows(dice, person, declaration), *_rows(dice, _NOBODY, declaration)]
+    return NeighbouringTables(table, _shuffled(dice, [*remaining, *added]), kind)
 
 
 def _other_row(dice: Dice, table: Rows, declaration: Sessions) -> NeighbouringTables:
@@ -406,9 +406,9 @@ def _other_row(dice: Dice, table: Rows, declaration: Sessions) -> NeighbouringTa
     row = {**_row(dice, 100, _POOLS), **_picked(dice, [{}, _LARGEST, _SMALLEST])}
     if declaration.neighbours == "add-remove":
         return NeighbouringTables(table, _shuffled(dice, [*table, row]), "one row more")
-    place = int(dice.integers(len(table))) if table else 0
+    index = int(dice.integers(len(table))) if table else 0
     before = table or [_row(dice, 0, _POOLS)]
-    return NeighbouringTables(before, _shuffled(dice, [*before[:place], row, *before[place + 1 :]]), "one row changed")
+    return NeighbouringTables(before, _shuffled(dice, [*before[:index], row, *before[index + 1 :]]), "one row changed")
 
 
 def _rows(dice: Dice, person: int | None, declaration: Sessions) -> Rows:
@@ -446,4 +446,4 @@ def _picked(dice: Dice, pool: Sequence[Any]) -> Any:
 
 
 def _shuffled(dice: Dice, rows: Rows) -> Rows:
-    return [rows[place] for place in dice.permutation(len(rows))]
+    return [rows[index] for index in dice.permutation(len(rows))]

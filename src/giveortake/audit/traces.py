@@ -39,8 +39,8 @@ def low_bits(
     on a public lattice none of that depends on the value, and the bound is that of the noise's size at most.
 
     >>> import random
-    >>> found = gt.audit.low_bits(lambda value: value + random.random(), 0.0, 1.0, samples=2_000)
-    >>> found > 1  # sums of doubles tell what was added
+    >>> bound = gt.audit.low_bits(lambda value: value + random.random(), 0.0, 1.0, samples=2_000)
+    >>> bound > 1  # sums of doubles tell what was added
     True
     """
     columns = layout(*(drawn(mechanism, end, _PEEK) for end in (x, y)))
@@ -49,7 +49,7 @@ def low_bits(
 
     def traces(value: Any, size: int) -> npt.NDArray[np.float64]:
         outputs = view(drawn(mechanism, value, size), columns)
-        return np.column_stack([column for each in outputs.columns.values() for column in _bits(each)])
+        return np.column_stack([column for numbers in outputs.columns.values() for column in _bits(numbers)])
 
     return epsilon_lower_bound(traces, x, y, samples=samples, confidence=confidence, delta=delta)
 
@@ -76,10 +76,10 @@ def timing(
 
     def seconds(which: int) -> float:
         if not waiting[which]:
-            for place in (0, 1) if len(waiting[1 - which]) % 2 else (1, 0):
+            for side in (0, 1) if len(waiting[1 - which]) % 2 else (1, 0):
                 started = clock()
-                mechanism((x, y)[place])
-                waiting[place].append(clock() - started)
+                mechanism((x, y)[side])
+                waiting[side].append(clock() - started)
         return waiting[which].pop()
 
     return epsilon_lower_bound(seconds, 0, 1, samples=samples, confidence=confidence)
@@ -114,10 +114,10 @@ def repetition(mechanism: Any, x: Any) -> Repetition:
     def draws() -> str:
         return repr(list(drawn(mechanism, x, _DRAWS)))
 
-    found = {"two runs in a row": (draws(), draws()), "two threads": _in_threads(draws)}
+    runs = {"two runs in a row": (draws(), draws()), "two threads": _in_threads(draws)}
     if hasattr(os, "fork"):
-        found["two forked children"] = _in_children(draws)
-    return Repetition(tuple(where for where, (one, other) in found.items() if one == other))
+        runs["two forked children"] = _in_children(draws)
+    return Repetition(tuple(where for where, (one, other) in runs.items() if one == other))
 
 
 def _in_threads(draws: Callable[[], str]) -> tuple[str, str]:

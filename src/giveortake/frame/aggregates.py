@@ -209,13 +209,13 @@ def count(of: str | Expr | None = None) -> Agg:
     """The number of rows, or of values that are not missing."""
     if isinstance(of, str) and of == "*":
         raise QueryRefused("there is no column `*`", hint="gt.count() counts rows")
-    return _of(AggregateKind.COUNT_ROWS) if of is None else _of(AggregateKind.COUNT_VALUES, of)
+    return _measure(AggregateKind.COUNT_ROWS) if of is None else _measure(AggregateKind.COUNT_VALUES, of)
 
 
 @told_by_name({"of": 'gt.count_distinct("region")'})
 def count_distinct(of: str | Expr) -> Agg:
     """The number of different values; of the person's column, the number of persons."""
-    return _of(AggregateKind.COUNT_DISTINCT, of)
+    return _measure(AggregateKind.COUNT_DISTINCT, of)
 
 
 def count_if(condition: Operand) -> Agg:
@@ -317,13 +317,13 @@ def maximum(of: str | Expr) -> Agg:
     return _aggregate("maximum", of)
 
 
-def _of(kind: AggregateKind, of: str | Expr | None = None) -> Agg:
-    return Agg(Measured(Aggregate(kind, None if of is None else column_or_expression(of))))
+def _measure(kind: AggregateKind, argument: str | Expr | None = None) -> Agg:
+    return Agg(Measured(Aggregate(kind, None if argument is None else column_or_expression(argument))))
 
 
-def _aggregate(name: str, *of: str | Expr) -> Agg:
+def _aggregate(name: str, *arguments: str | Expr) -> Agg:
     """The aggregate of a given name, from the plan's table `AGGREGATES`."""
-    return Agg(Measured(AGGREGATES[name].of(*map(column_or_expression, of))))
+    return Agg(Measured(AGGREGATES[name].build(*map(column_or_expression, arguments))))
 
 
 def term(value: Term) -> Output:
@@ -352,8 +352,8 @@ def _computed(function: str, *parts: Term, constant: Number = 0) -> Agg:
 def _in_words(output: Output) -> str:
     match output:
         case Measured():
-            of = ", ".join(repr(Expr(each)) for each in output.aggregate.expressions)
-            return f"{output.aggregate.kind.value}{' of ' if of else ''}{of}"
+            arguments = ", ".join(repr(Expr(expression)) for expression in output.aggregate.expressions)
+            return f"{output.aggregate.kind.value}{' of ' if arguments else ''}{arguments}"
         case Quotient():
             return f"{_in_words(output.left)} {SIGNS[output.operation]} {_in_words(output.right)}"
         case Computed():
@@ -415,7 +415,7 @@ def over(
         )
     keys = (by,) if isinstance(by, str) else tuple(by)
     ordered = [order_by] if isinstance(order_by, str | Agg) else list(order_by)
-    order = tuple(order_of(each, descending=descending) for each in ordered)
+    order = tuple(order_of(ordering, descending=descending) for ordering in ordered)
     frame = None if rows is None else Frame(*rows, peers=False)
     return Agg(Window(function, None if of is None else term(of), keys, order, frame, places))
 

@@ -55,7 +55,7 @@ class Expr:
     node: Expression
 
     def __repr__(self) -> str:
-        return _shown(self.node)
+        return _text_of(self.node)
 
     if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
 
@@ -386,9 +386,9 @@ def node_of(operand: Operand) -> Expression:
     return operand.node if isinstance(operand, Expr) else Literal(_value(operand))
 
 
-def column_or_expression(of: str | Expr) -> Expression:
+def column_or_expression(argument: str | Expr) -> Expression:
     """The plan's expression for a column name or an expression."""
-    return of.node if isinstance(of, Expr) else col(of).node
+    return argument.node if isinstance(argument, Expr) else col(argument).node
 
 
 def _call(name: str, *operands: Operand) -> Expr:
@@ -433,15 +433,15 @@ def _small(number: int | Fraction) -> int | Fraction:
     return number
 
 
-def _shown(node: Expression) -> str:
+def _text_of(node: Expression) -> str:
     match node:
         case ColumnReference():
             return node.name
         case Literal():
             return str(node.value) if isinstance(node.value, Fraction) else repr(node.value)
         case Call() if node.name in SIGNS and len(node.arguments) == 2:
-            left, right = map(_shown, node.arguments)
+            left, right = map(_text_of, node.arguments)
             return f"({left} {SIGNS[node.name]} {right})"
         case Call():
-            return f"{node.name}({', '.join(map(_shown, node.arguments))})"
+            return f"{node.name}({', '.join(map(_text_of, node.arguments))})"
     return repr(node)

@@ -92,7 +92,7 @@ class Table:
         columns = {name: _column(name) for name in self.relation.schema if name != person}
         for name, operand in named.items():
             _require_not_person(name, self.relation)
-            taken = [each for each in columns if each.casefold() == name.casefold() and each != name]
+            taken = [column for column in columns if column.casefold() == name.casefold() and column != name]
             if taken:
                 raise QueryRefused(f"`{name}` and `{taken[0]}` differ only in case", hint="choose another name")
             columns[name] = self._read(operand)
@@ -181,7 +181,7 @@ class Table:
         plain: list[tuple[str, Any]] = []
         for name, feature in features.items():
             _require_not_person(name, self.relation)
-            if name.casefold() in {each.casefold() for each in by}:
+            if name.casefold() in {key.casefold() for key in by}:
                 raise QueryRefused(f"`{name}` is grouped by and computed", hint="choose another name")
             output = _output(name, feature)
             if not isinstance(output, Measured):
@@ -194,7 +194,7 @@ class Table:
 
     def group_by(self, *keys: str | list[str] | tuple[str, ...], **named: str | Expr) -> Grouped:
         """Group by columns, or by named expressions: `group_by("region", year=gt.col("day").year())`."""
-        names = [name for each in keys for name in ([each] if isinstance(each, str) else each)]
+        names = [name for key in keys for name in ([key] if isinstance(key, str) else key)]
         chosen = [(name, column_or_expression(name)) for name in names]
         chosen += [(name, with_moments(column_or_expression(key), self.relation.schema)) for name, key in named.items()]
         if not chosen:
@@ -237,7 +237,7 @@ class Grouped:
 
     def order_by(self, *columns: str | Agg, descending: bool = False, missing_first: bool = False) -> Grouped:
         """Order the answer by its columns, or by aggregates that it need not show."""
-        added = (order_of(each, descending=descending, missing_first=missing_first) for each in columns)
+        added = (order_of(column, descending=descending, missing_first=missing_first) for column in columns)
         return replace(self, order=(*self.order, *added))
 
     def limit(self, most: int) -> Grouped:
@@ -254,30 +254,30 @@ class Grouped:
         chosen: dict[str, Output] = {}
         for name, output in outputs.items():
             chosen[name] = released(_output(name, output), relation)
-        shown = tuple(require_name(name) for name in (*(name for name, _ in self.keys), *chosen))
-        order = tuple(self._by_value(each, chosen) for each in self.order)
-        for each in order:
-            if each.by is None and each.column not in shown:
+        columns = tuple(require_name(name) for name in (*(name for name, _ in self.keys), *chosen))
+        order = tuple(self._by_value(ordering, chosen) for ordering in self.order)
+        for ordering in order:
+            if ordering.by is None and ordering.column not in columns:
                 raise QueryRefused(
-                    f"`{each.column}` is not a column of the answer", hint=f"the columns are {', '.join(shown)}"
+                    f"`{ordering.column}` is not a column of the answer", hint=f"the columns are {', '.join(columns)}"
                 )
         having = None
         for condition in self.conditions:
-            found = self._condition(condition, chosen)
-            having = found if having is None else Condition("and", (having, found))
-        question = Question(relation, self.keys, tuple(chosen.items()), having, order, self.most, shown)
+            check = self._condition(condition, chosen)
+            having = check if having is None else Condition("and", (having, check))
+        question = Question(relation, self.keys, tuple(chosen.items()), having, order, self.most, columns)
         return self.table.ask(question)
 
     def _by_value(self, order: Order, outputs: dict[str, Output]) -> Order:
         """The order by a column of the answer, if it shows the aggregate that is ordered by."""
         order = released_order(order, self.table.relation)
-        shown = [name for name, output in outputs.items() if output == order.by]
-        return replace(order, column=shown[0], by=None) if shown else order
+        names = [name for name, output in outputs.items() if output == order.by]
+        return replace(order, column=names[0], by=None) if names else order
 
-    def _condition(self, given: Expr | Check, outputs: dict[str, Output]) -> Condition:
-        if isinstance(given, Check):
-            return released_condition(given.condition, self.table.relation)
-        return self._read(node_of(given), outputs)
+    def _condition(self, condition: Expr | Check, outputs: dict[str, Output]) -> Condition:
+        if isinstance(condition, Check):
+            return released_condition(condition.condition, self.table.relation)
+        return self._read(node_of(condition), outputs)
 
     def _read(self, node: Expression, outputs: dict[str, Output]) -> Condition:
         if isinstance(node, ColumnReference) and node.name in dict(self.keys):
@@ -285,8 +285,8 @@ class Grouped:
         if not isinstance(node, Call) or node.name not in _CONDITIONS:
             raise QueryRefused("having compares columns of the answer with values", hint='having(gt.col("n") > 10)')
         if node.name in {"and", "or", "not"}:
-            return Condition(node.name, tuple(self._read(each, outputs) for each in node.arguments))
-        return Condition(node.name, tuple(self._operand(each, outputs) for each in node.arguments))
+            return Condition(node.name, tuple(self._read(argument, outputs) for argument in node.arguments))
+        return Condition(node.name, tuple(self._operand(argument, outputs) for argument in node.arguments))
 
     def _operand(self, node: Expression, outputs: dict[str, Output]) -> object:
         match node:
@@ -303,10 +303,10 @@ class Grouped:
         raise QueryRefused("having compares columns of the answer with values", hint='having(gt.col("n") > 10)')
 
 
-def _output(name: str, given: object) -> Output:
-    if not isinstance(given, Agg):
+def _output(name: str, aggregate: object) -> Output:
+    if not isinstance(aggregate, Agg):
         raise QueryRefused(f"`{name}` is not an aggregate", hint=f'{name}=gt.count(), or {name}=gt.mean("x")')
-    return given.output
+    return aggregate.output
 
 
 def _column(name: str) -> Expression:

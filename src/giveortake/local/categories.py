@@ -26,6 +26,7 @@ from giveortake.exact import whole
 from giveortake.local.frequencies import FrequencyOracle, survey_categories
 from giveortake.local.survey import (
     Reports,
+    fraction_text,
     is_one,
     packed_rows,
     ratio_below,
@@ -35,7 +36,6 @@ from giveortake.local.survey import (
     survey_epsilon,
     survey_name,
     whole_numbers,
-    written,
 )
 from giveortake.mechanisms.histogram import positions
 from giveortake.privacy import events
@@ -191,11 +191,11 @@ def set_bits(
 ) -> None:
     """Set one bit of every row, in place."""
     flat = rows.reshape(-1)  # a view: the rows are contiguous
-    places = np.arange(0, flat.size, max(1, rows.shape[1]))
-    places += columns >> 3
+    offsets = np.arange(0, flat.size, max(1, rows.shape[1]))
+    offsets += columns >> 3
     masks = _MASKS.take(columns & 7)
-    found = flat.take(places)
-    flat[places] = np.where(values, found | masks, found & ~masks)
+    old_bytes = flat.take(offsets)
+    flat[offsets] = np.where(values, old_bytes | masks, old_bytes & ~masks)
 
 
 _RESPONSE = 'RandomizedResponse(["yes", "no"], epsilon=1)'
@@ -239,7 +239,7 @@ class RandomizedResponse(FrequencyOracle):
         return cls(parameters["categories"], epsilon, name=parameters.get("name", ""))
 
     def parameters(self) -> dict[str, Any]:
-        return {"categories": list(self.categories), "epsilon": written(self.epsilon)}
+        return {"categories": list(self.categories), "epsilon": fraction_text(self.epsilon)}
 
     def event(self) -> events.RandomizedResponse:
         return events.RandomizedResponse(self.epsilon, len(self.categories))
@@ -342,7 +342,7 @@ class UnaryEncoding(FrequencyOracle):
     def parameters(self) -> dict[str, Any]:
         return {
             "categories": list(self.categories),
-            "epsilon": written(self.epsilon),
+            "epsilon": fraction_text(self.epsilon),
             "symmetric": self.symmetric,
         }
 
@@ -356,7 +356,7 @@ class UnaryEncoding(FrequencyOracle):
 
     def law(self, value: Any) -> dict[Hashable, Fraction]:
         own = int(self.codes([value])[0])
-        chances = [self.support[place != own] for place in range(len(self.categories))]
+        chances = [self.support[index != own] for index in range(len(self.categories))]
         return {
             report: prod((p if bit else 1 - p for p, bit in zip(chances, report, strict=True)), start=Fraction(1))
             for report in product((0, 1), repeat=len(chances))
@@ -434,7 +434,7 @@ class LocalHashing(FrequencyOracle):
         return cls(parameters["categories"], epsilon, buckets=buckets, name=name)
 
     def parameters(self) -> dict[str, Any]:
-        return {"categories": list(self.categories), "epsilon": written(self.epsilon), "buckets": self.buckets}
+        return {"categories": list(self.categories), "epsilon": fraction_text(self.epsilon), "buckets": self.buckets}
 
     def bits(self) -> int:
         return (self.prime**2 * self.buckets - 1).bit_length()
@@ -511,7 +511,7 @@ class HadamardResponse(FrequencyOracle):
         return cls(parameters["categories"], epsilon, name=parameters.get("name", ""))
 
     def parameters(self) -> dict[str, Any]:
-        return {"categories": list(self.categories), "epsilon": written(self.epsilon)}
+        return {"categories": list(self.categories), "epsilon": fraction_text(self.epsilon)}
 
     @property
     def columns(self) -> int:

@@ -65,9 +65,9 @@ def made_consistent(shares: FloatArray, how: Consistency, spread: float, confide
 
 def rescaled(shares: FloatArray) -> FloatArray:
     """Negative shares cut, and the rest multiplied so that they add up to one; equal shares if nothing is left."""
-    kept: FloatArray = np.maximum(shares, 0.0)
-    total = float(kept.sum())
-    return kept / total if total > 0 else np.full_like(shares, 1 / shares.size)
+    nonnegative: FloatArray = np.maximum(shares, 0.0)
+    total = float(nonnegative.sum())
+    return nonnegative / total if total > 0 else np.full_like(shares, 1 / shares.size)
 
 
 def on_simplex(shares: FloatArray) -> FloatArray:
@@ -80,8 +80,8 @@ def on_simplex(shares: FloatArray) -> FloatArray:
     """
     falling = np.sort(shares)[::-1]
     excess = (np.cumsum(falling) - 1) / np.arange(1, shares.size + 1)
-    kept = int(np.flatnonzero(falling > excess)[-1])
-    nearest: FloatArray = np.maximum(shares - excess[kept], 0.0)
+    last = int(np.flatnonzero(falling > excess)[-1])
+    nearest: FloatArray = np.maximum(shares - excess[last], 0.0)
     return nearest
 
 
@@ -196,7 +196,7 @@ class FrequencyOracle(Supports):
             shares = made_consistent(shares, consistent, spread, confidence)
             low, high = np.clip(low, 0, shares), np.clip(high, shares, 1)
         return Answer(
-            [Column("category", shown(self.categories)), Column("share", shares, low, high)],
+            [Column("category", category_column(self.categories)), Column("share", shares, low, high)],
             **self._provenance(reports, confidence, len(data), interval=interval, consistent=consistent or "no"),
         )
 
@@ -230,19 +230,19 @@ class FrequencyOracle(Supports):
 
 def survey_categories(categories: Iterable[Hashable]) -> tuple[Hashable, ...]:
     """At least two distinct categories that JSON can hold: texts, whole numbers or truth values."""
-    found = checked_categories(categories, least=2)
-    if len(set(map(str, found))) < len(found):
+    distinct_categories = checked_categories(categories, least=2)
+    if len(set(map(str, distinct_categories))) < len(distinct_categories):
         raise InvalidParameter(
-            "categories", list(found), "look the same as texts", hint='1 and "1" cannot be told apart'
+            "categories", list(distinct_categories), "look the same as texts", hint='1 and "1" cannot be told apart'
         )
-    for category in found:
+    for category in distinct_categories:
         if type(category) not in {str, int, bool}:
             raise InvalidParameter(
                 "categories", category, "cannot be written to clients", hint="use texts, whole numbers or truth values"
             )
         if type(category) is str and not is_unicode(category):
             raise InvalidParameter("categories", category, "contains half a character (a lone surrogate)")
-    return found
+    return distinct_categories
 
 
 def listed_shortly(texts: list[str], most: int = 10) -> str:
@@ -251,11 +251,11 @@ def listed_shortly(texts: list[str], most: int = 10) -> str:
     >>> listed_shortly(["a", "b", "c"], most=2)
     'a, b … and 1 more'
     """
-    rest = len(texts) - most
-    return ", ".join(texts[:most]) + (f" … and {rest:,} more" if rest > 0 else "")
+    hidden = len(texts) - most
+    return ", ".join(texts[:most]) + (f" … and {hidden:,} more" if hidden > 0 else "")
 
 
-def shown(categories: tuple[Hashable, ...]) -> list[Any]:
+def category_column(categories: tuple[Hashable, ...]) -> list[Any]:
     """Categories as a column: of their own kind if they are of one, else as texts."""
     kinds = {type(category) for category in categories}
     return list(categories) if len(kinds) == 1 else [str(category) for category in categories]

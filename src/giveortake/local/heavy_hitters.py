@@ -25,6 +25,7 @@ from giveortake.local.survey import (
     Interval,
     checked_texts,
     fingerprints,
+    fraction_text,
     is_one,
     is_unicode,
     numbered,
@@ -36,7 +37,6 @@ from giveortake.local.survey import (
     source,
     survey_epsilon,
     survey_name,
-    written,
 )
 from giveortake.randomness import SYSTEM_ENTROPY, bernoulli, packed_bernoulli, uniform_integers
 
@@ -105,7 +105,7 @@ class CountMeanSketch(Supports):
 
     def parameters(self) -> dict[str, Any]:
         return {
-            "epsilon": written(self.epsilon),
+            "epsilon": fraction_text(self.epsilon),
             "functions": self.functions,
             "buckets": self.buckets,
             "seed": self.seed,
@@ -132,15 +132,15 @@ class CountMeanSketch(Supports):
         drawn = np.frombuffer(stream, dtype="<u8").astype(object) % PRIME  # uniform up to 2^-33
         a, b = (np.array(part, dtype=np.int64)[:, None] for part in (drawn[0::2], drawn[1::2]))
         numbers = np.array(fingerprints(texts), dtype=np.int64)[None, :]
-        found: np.ndarray[Any, np.dtype[np.int64]] = bucket(numbers, a, b, PRIME, self.buckets)
-        return found
+        buckets: np.ndarray[Any, np.dtype[np.int64]] = bucket(numbers, a, b, PRIME, self.buckets)
+        return buckets
 
     def law(self, value: Any) -> dict[Hashable, Fraction]:
         own = self.places(checked_texts([value]))[:, 0]
         true, false = self.odds / (self.odds + 1), 1 / (self.odds + 1)
         return {
             (row, bits): prod(
-                ((true if (place == own[row]) == bool(bit) else false) for place, bit in enumerate(bits)),
+                ((true if (index == own[row]) == bool(bit) else false) for index, bit in enumerate(bits)),
                 start=Fraction(1, self.functions),
             )
             for row in range(self.functions)
@@ -179,9 +179,9 @@ class CountMeanSketch(Supports):
         data = self._data(reports)
         missed = (1 - open_probability("confidence", confidence)) / 2
         shares, low, high = self.shares(self.counts(data, texts), len(data), 1 - missed, interval)
-        more, less = self.collisions(1 - missed)
+        added, removed = self.collisions(1 - missed)
         return Answer(
-            [Column("text", texts, kind="text"), Column("share", shares, low - more, high + less)],
+            [Column("text", texts, kind="text"), Column("share", shares, low - added, high + removed)],
             **self._provenance(reports, confidence, len(data), candidates=len(texts), interval=interval),
         )
 
@@ -310,7 +310,7 @@ class HeavyHitters(Supports):
 
     def parameters(self) -> dict[str, Any]:
         return {
-            "epsilon": written(self.epsilon),
+            "epsilon": fraction_text(self.epsilon),
             "length": self.length,
             "step": self.step,
             "alphabet": self.alphabet,
@@ -348,15 +348,15 @@ class HeavyHitters(Supports):
         """The law of a report, for a survey over a small prime; the usual one has too many functions to list."""
         texts = self._padded(checked_texts([value]))
         unit = 1 / ((self.ratio + self.buckets - 1) * self.prime**2 * self.levels)
-        found: dict[Hashable, Fraction] = {}
+        probabilities: dict[Hashable, Fraction] = {}
         for level in range(self.levels):
             (number,) = self._numbers(texts, level)
             for a in range(self.prime):
                 for b in range(self.prime):
                     own = bucket(number, a, b, self.prime, self.buckets)
                     for y in range(self.buckets):
-                        found[level, a, b, y] = unit * (self.ratio if y == own else 1)
-        return found
+                        probabilities[level, a, b, y] = unit * (self.ratio if y == own else 1)
+        return probabilities
 
     def randomize(self, values: Any, entropy: Entropy | None = None) -> Any:
         texts = self._padded(checked_texts([values] if is_one(values) else values))
@@ -387,27 +387,27 @@ class HeavyHitters(Supports):
         least, cap = float(threshold), whole("most", most)
         missed = 1 - open_probability("confidence", confidence)
         words = self._data(reports).view("<u4").reshape(-1, _WORDS).astype(np.int64)
-        kept = [""]
+        prefixes = [""]
         shares = low = high = np.zeros(0)
         for level in range(self.levels):
-            candidates = self._extended(kept, level)
+            candidates = self._extended(prefixes, level)
             mine = words[words[:, 0] == level]
             if not candidates or not len(mine):
-                kept, shares, low, high = [], np.zeros(0), np.zeros(0), np.zeros(0)
+                prefixes, shares, low, high = [], np.zeros(0), np.zeros(0), np.zeros(0)
                 break
             numbers = np.array(self._numbers(candidates, level), dtype=np.int64)
             counts = supports((mine[:, 1], mine[:, 2], mine[:, 3]), numbers, self.prime, self.buckets)
             shares, low, high = self.shares(counts, len(mine), confidence, "guaranteed")
             spread = float(Supports.variance(self, len(mine), 0)) ** 0.5
             bar = max(least, quantile(1 - 2 * missed / max(2, len(candidates))) * spread)
-            order = [place for place in np.argsort(-shares) if shares[place] > bar][:cap]
-            kept = [candidates[place] for place in order]
+            order = [index for index in np.argsort(-shares) if shares[index] > bar][:cap]
+            prefixes = [candidates[index] for index in order]
             shares, low, high = shares[order], low[order], high[order]
-        shown = [text.rstrip(_END).replace(_CUT, "…") for text in kept]
+        texts = [text.rstrip(_END).replace(_CUT, "…") for text in prefixes]
         provenance = self._provenance(reports, confidence, len(words), levels=self.levels)
-        if any(text.endswith(_CUT) for text in kept):
+        if any(text.endswith(_CUT) for text in prefixes):
             provenance["notes"] += (f"… stands for the rest of texts of more than {self._full} letters (`length`).",)
-        return Answer([Column("text", shown, kind="text"), Column("share", shares, low, high)], **provenance)
+        return Answer([Column("text", texts, kind="text"), Column("share", shares, low, high)], **provenance)
 
     def variance(self, n: int, frequency: Number, *, fixed: bool = False) -> Fraction:
         """The variance of one share from n respondents, of whom one in `levels` reports on prefixes of that length."""
@@ -451,13 +451,17 @@ class HeavyHitters(Supports):
 
     def _extended(self, prefixes: list[str], level: int) -> list[str]:
         """Every prefix with every way to go on; after the end of a text there is only the end."""
-        found = prefixes
+        extended = prefixes
         for _ in range(self.step):
-            found = [
+            extended = [
                 prefix + letter
-                for prefix in found
+                for prefix in extended
                 for letter in (_END if prefix.endswith(_END) else [*self.alphabet, _END])
             ]
         if level == self.levels - 1:
-            found = [prefix + end for prefix in found for end in (_END if prefix.endswith(_END) else (_END, _CUT))]
-        return found if level else [prefix for prefix in found if prefix.strip(_END)]  # the empty text is no answer
+            extended = [
+                prefix + end for prefix in extended for end in (_END if prefix.endswith(_END) else (_END, _CUT))
+            ]
+        return (
+            extended if level else [prefix for prefix in extended if prefix.strip(_END)]
+        )  # the empty text is no answer

@@ -19,6 +19,7 @@ from giveortake.local.survey import (
     Interval,
     Oracle,
     checked_interval,
+    fraction_text,
     interval_of,
     is_one,
     quantile,
@@ -30,7 +31,6 @@ from giveortake.local.survey import (
     survey_epsilon,
     survey_name,
     whole_numbers,
-    written,
 )
 from giveortake.mechanisms.histogram import elements
 from giveortake.randomness import bernoulli, uniform_integers
@@ -106,8 +106,8 @@ class Mean(Oracle):
 
     def parameters(self) -> dict[str, Any]:
         return {
-            "bounds": [written(end) for end in self.bounds],
-            "epsilon": written(self.epsilon),
+            "bounds": [fraction_text(end) for end in self.bounds],
+            "epsilon": fraction_text(self.epsilon),
             "method": self.method,
         }
 
@@ -123,16 +123,16 @@ class Mean(Oracle):
         return type(code) is int and 0 <= code <= 1 << _GRID
 
     def law(self, value: Any) -> dict[Hashable, Fraction]:
-        level, rest = divmod(int(self._steps([value])[0]) * self.levels, 1 << _GRID)
-        up = Fraction(rest, 1 << _GRID)
+        level, remainder = divmod(int(self._steps([value])[0]) * self.levels, 1 << _GRID)
+        up = Fraction(remainder, 1 << _GRID)
         below, above = (self._law_of_level(min(self.levels, one)) for one in (level, level + 1))
         return {j: (1 - up) * below[j] + up * above[j] for j in range(self.outcomes)}
 
     def randomize(self, values: Any, entropy: Entropy | None = None) -> Any:
         coins = source(entropy)
         scaled = self._steps([values] if is_one(values) else values) * self.levels
-        level, rest = scaled >> _GRID, scaled & ((1 << _GRID) - 1)
-        level += uniform_integers(1 << _GRID, scaled.size, coins) < rest
+        level, remainder = scaled >> _GRID, scaled & ((1 << _GRID) - 1)
+        level += uniform_integers(1 << _GRID, scaled.size, coins) < remainder
         width = 2 * self.reach + 1
         # Weight r on the window and 1 elsewhere: weight r − 1 on the window, and 1 everywhere.
         near = bernoulli((self.ratio - 1) * width * self._unit, scaled.size, coins)
@@ -180,15 +180,15 @@ class Mean(Oracle):
 
     def sample_size(self, margin: Number, confidence: Number = USUAL) -> int:
         """The least number of respondents whose guaranteed interval is at most ± margin, whatever their numbers are."""
-        asked = float(positive("margin", margin))
+        target = float(positive("margin", margin))
         width = float((self.bounds[1] - self.bounds[0]) * self._slope)
         spread = float(_worst_spread(self.ratio, self.outcomes, self.reach))
 
         def reaches(n: int) -> bool:
             if self.outcomes > 2:
-                return self._reach_of_mean(spread, n, confidence, "guaranteed") * width <= asked
+                return self._reach_of_mean(spread, n, confidence, "guaranteed") * width <= target
             low, high = interval_of([n // 2], n, confidence, "guaranteed")
-            return max(float(high[0]) - n // 2 / n, n // 2 / n - float(low[0])) * width <= asked
+            return max(float(high[0]) - n // 2 / n, n // 2 / n - float(low[0])) * width <= target
 
         low, high = 1, 2
         while not reaches(high):
@@ -266,10 +266,10 @@ def _spread(ratio: Fraction, outcomes: int, reach: int, levels: tuple[int, int])
     unit = _unit(ratio, outcomes, reach)
     windows = [range(level, level + 2 * reach + 1) for level in levels]
 
-    def mean(of: Callable[[int], int]) -> Fraction:
+    def mean(statistic: Callable[[int], int]) -> Fraction:
         """Weight 1 everywhere, and r − 1 more in either window: whole numbers are summed, fractions once."""
-        everywhere = sum(of(j) for j in range(outcomes))
-        inside = sum(of(j) for window in windows for j in window)
+        everywhere = sum(statistic(j) for j in range(outcomes))
+        inside = sum(statistic(j) for window in windows for j in window)
         return unit * (everywhere + (ratio - 1) * Fraction(inside, 2))
 
     return mean(lambda j: j * j) - mean(lambda j: j) ** 2

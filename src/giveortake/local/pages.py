@@ -33,12 +33,12 @@ def answers_of(survey: Oracle, texts: Sequence[str], place_of: Callable[[int], s
     [True, False, True]
     """
     if isinstance(survey, Poll):
-        return _found(SPELLINGS, [text.strip().lower() for text in texts], place_of)
+        return _known_answers(SPELLINGS, [text.strip().lower() for text in texts], place_of)
     if isinstance(survey, FrequencyOracle):
         known = {str(category): category for category in survey.categories}
-        return _found(known, [text if text in known else text.strip() for text in texts], place_of)
+        return _known_answers(known, [text if text in known else text.strip() for text in texts], place_of)
     if isinstance(survey, Mean):
-        return [_number(text, place, place_of) for place, text in enumerate(texts)]
+        return [_number(text, index, place_of) for index, text in enumerate(texts)]
     return list(texts)
 
 
@@ -63,25 +63,25 @@ def reports_of(survey: Oracle, rows: Sequence[tuple[str, str]]) -> Reports:
     return survey.received(texts)
 
 
-def _found(known: dict[str, Any], texts: list[str], place_of: Callable[[int], str] | None) -> list[Any]:
-    for place, text in enumerate(texts):
+def _known_answers(known: dict[str, Any], texts: list[str], place_of: Callable[[int], str] | None) -> list[Any]:
+    for index, text in enumerate(texts):
         if text not in known:
-            raise InvalidParameter(_name(place, place_of), HIDDEN, f"is not one of {listed_shortly(list(known))}")
+            raise InvalidParameter(_name(index, place_of), HIDDEN, f"is not one of {listed_shortly(list(known))}")
     return [known[text] for text in texts]
 
 
-def _number(text: str, place: int, place_of: Callable[[int], str] | None) -> float:
+def _number(text: str, index: int, place_of: Callable[[int], str] | None) -> float:
     try:
         number = float(text)
     except ValueError:
         number = math.nan
     if math.isnan(number):
-        raise InvalidParameter(_name(place, place_of), HIDDEN, "is not a number")
+        raise InvalidParameter(_name(index, place_of), HIDDEN, "is not a number")
     return number
 
 
-def _name(place: int, place_of: Callable[[int], str] | None) -> str:
-    return "answer" if place_of is None else f"answer in {place_of(place)}"
+def _name(index: int, place_of: Callable[[int], str] | None) -> str:
+    return "answer" if place_of is None else f"answer in {place_of(index)}"
 
 
 def page(survey: Oracle, question: str | None = None) -> str:
@@ -106,7 +106,7 @@ def page(survey: Oracle, question: str | None = None) -> str:
         raise InvalidParameter(
             "survey", survey.kind, "has no page", hint="hold a Poll or a RandomizedResponse, or randomise with Python"
         )
-    shown = {
+    parameters = {
         "kind": survey.kind,
         "survey": survey.fingerprint,
         "question": text,
@@ -117,9 +117,9 @@ def page(survey: Oracle, question: str | None = None) -> str:
     parts = {
         "question": escape(text),
         "promise": escape(survey.promise),
-        "survey": json.dumps(shown, ensure_ascii=True).replace("<", "\\u003c"),
+        "survey": json.dumps(parameters, ensure_ascii=True).replace("<", "\\u003c"),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)  # once: a question may hold braces
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)  # once: a question may hold braces
 
 
 def _pair(number: Fraction) -> list[str]:

@@ -99,8 +99,8 @@ def worst_variance(survey: Supports, n: int) -> Fraction:
 
 def _reason(best: str, survey: FrequencyOracle, alike: list[str], variances: dict[str, Fraction], *, facts: str) -> str:
     worst = max(variances, key=lambda name: variances[name])
-    others = ", ".join(name for name in alike if name != best)
-    also = f"; {others} would do as well with larger reports" if others else ""
+    alternatives = ", ".join(name for name in alike if name != best)
+    also = f"; {alternatives} would do as well with larger reports" if alternatives else ""
     return (
         f"{best}: for {len(survey.categories)} categories and ε = {shown(survey.epsilon)}, {facts}, with "
         f"{survey.bits()} bits a report{also}. The worst choice, {worst}, has "

@@ -22,6 +22,7 @@ from giveortake.local.survey import (
     Interval,
     Reports,
     as_array,
+    fraction_text,
     interval_of,
     is_one,
     quantile,
@@ -31,7 +32,6 @@ from giveortake.local.survey import (
     source,
     survey_epsilon,
     survey_name,
-    written,
 )
 from giveortake.mechanisms.histogram import elements
 from giveortake.randomness import bernoulli
@@ -111,7 +111,7 @@ class Poll(Supports):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"truth": written(self.truth), "otherwise": written(self.otherwise)}
+        return {"truth": fraction_text(self.truth), "otherwise": fraction_text(self.otherwise)}
 
     @property
     def ratio(self) -> Fraction:
@@ -183,12 +183,12 @@ class Poll(Supports):
         )
 
     def checked(self, listed: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
-        found = as_array(listed)
-        if found.ndim != 1 or (found.size and found.dtype.kind not in "biu"):
+        reports = as_array(listed)
+        if reports.ndim != 1 or (reports.size and reports.dtype.kind not in "biu"):
             raise DamagedReports("reports to this poll are yes or no", hint="pass what `randomize` returned")
-        if found.size and not ((found == 0) | (found == 1)).all():
+        if reports.size and not ((reports == 0) | (reports == 1)).all():
             raise DamagedReports("a report to this poll is neither 0 nor 1")
-        return found.astype(np.int64)
+        return reports.astype(np.int64)
 
     def _reports(self, data: np.ndarray[Any, np.dtype[Any]]) -> Reports:
         return Reports(self.fingerprint, data, _YES_OR_NO)

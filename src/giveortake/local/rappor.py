@@ -24,6 +24,7 @@ from giveortake.local.survey import (
     USUAL,
     Oracle,
     checked_texts,
+    fraction_text,
     is_one,
     numbered,
     packed_rows,
@@ -35,7 +36,6 @@ from giveortake.local.survey import (
     source,
     survey_epsilon,
     survey_name,
-    written,
 )
 from giveortake.randomness import bernoulli, packed_bernoulli, uniform_integers
 
@@ -193,11 +193,11 @@ class Rappor(Oracle):
 
     def parameters(self) -> dict[str, Any]:
         return {
-            "epsilon": written(self.epsilon),
+            "epsilon": fraction_text(self.epsilon),
             "bits": self.size,
             "hashes": self.hashes,
             "cohorts": self.cohorts,
-            "instantaneous": [written(chance) for chance in self.instantaneous],
+            "instantaneous": [fraction_text(chance) for chance in self.instantaneous],
         }
 
     # -- probabilities ----------------------------------------------------------------------------------------
@@ -245,13 +245,15 @@ class Rappor(Oracle):
 
     def _law(self, value: Any, chances: tuple[Fraction, Fraction]) -> dict[Hashable, Fraction]:
         (text,) = checked_texts([value])
-        found: dict[Hashable, Fraction] = {}
+        probabilities: dict[Hashable, Fraction] = {}
         for cohort in range(self.cohorts):
             set_ = set(self.places(text, cohort))
             for bits in product((0, 1), repeat=self.size):
-                each = (chances[place in set_] if bit else 1 - chances[place in set_] for place, bit in enumerate(bits))
-                found[cohort, bits] = prod(each, start=Fraction(1, self.cohorts))
-        return found
+                factors = (
+                    chances[index in set_] if bit else 1 - chances[index in set_] for index, bit in enumerate(bits)
+                )
+                probabilities[cohort, bits] = prod(factors, start=Fraction(1, self.cohorts))
+        return probabilities
 
     # -- randomising ------------------------------------------------------------------------------------------
 

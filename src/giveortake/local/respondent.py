@@ -124,10 +124,10 @@ class Respondent:
                     hint="answers that are memoised cost nothing when they are repeated",
                 )
             self._paid += 1
-            kept = self._first(value, entropy)
+            memoised = self._first(value, entropy)
             if self.memoise:
-                self._memory[key] = kept
-            return self._fresh(kept, entropy)
+                self._memory[key] = memoised
+            return self._fresh(memoised, entropy)
 
     def to_json(self) -> str:
         """The memory, for the respondent's own machine: it tells what was answered, and must not leave it."""
@@ -152,15 +152,15 @@ class Respondent:
             if set(document) != _FIELDS:
                 raise DamagedReports("this is not the memory of a respondent")
             survey = from_json(json.dumps(document["survey"]))
-            found = cls(survey, memoise=document["memoise"], budget=document["budget"])
+            respondent = cls(survey, memoise=document["memoise"], budget=document["budget"])
             memory, paid, cohort = document["memory"], document["paid"], document["cohort"]
-            if not found._restored(memory, paid, cohort):
+            if not respondent._restored(memory, paid, cohort):
                 raise DamagedReports("no respondent to this survey could have this memory")
         except GiveOrTakeError:
             raise
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             raise DamagedReports("this is not the memory of a respondent") from None
-        return found
+        return respondent
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         """Copies and pickles are refused: they would carry the answers away, and spend the budget twice."""
@@ -179,7 +179,7 @@ class Respondent:
             return False
         self.survey.checked(list(memory.values()))
         if isinstance(self.survey, Rappor):
-            heads = {int.from_bytes(bytes.fromhex(kept)[:2], "little") for kept in memory.values()}
+            heads = {int.from_bytes(bytes.fromhex(pattern)[:2], "little") for pattern in memory.values()}
             if cohort is None and (heads or paid):
                 return False
             if cohort is not None and (
@@ -205,7 +205,7 @@ class Respondent:
         cohorts = np.array([self._cohort])
         return self.survey.drawn(checked_texts([value]), cohorts, self.survey.permanent, coins)[0].tobytes().hex()
 
-    def _fresh(self, kept: Any, entropy: Entropy | None) -> Any:
+    def _fresh(self, memoised: Any, entropy: Entropy | None) -> Any:
         if not isinstance(self.survey, Rappor):
-            return kept
-        return self.survey.again(bytes.fromhex(kept), entropy).hex()
+            return memoised
+        return self.survey.again(bytes.fromhex(memoised), entropy).hex()

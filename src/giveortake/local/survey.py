@@ -65,7 +65,7 @@ def is_unicode(text: str) -> bool:
 
 def numbered(texts: list[str]) -> tuple[list[str], np.ndarray[Any, np.dtype[np.int64]]]:
     """The different texts, and for each text which of them it is."""
-    known = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    known = {text: index for index, text in enumerate(dict.fromkeys(texts))}
     return list(known), np.array(list(map(known.__getitem__, texts)), dtype=np.int64)
 
 
@@ -85,14 +85,14 @@ _BITS = 32
 
 def survey_epsilon(epsilon: Number) -> Fraction:
     """Check the ε of a survey; one that protects nobody, or from which nobody learns, is refused."""
-    asked = positive("epsilon", epsilon)
-    if asked > MOST_EPSILON:
+    exact_epsilon = positive("epsilon", epsilon)
+    if exact_epsilon > MOST_EPSILON:
         raise InvalidParameter(
             "epsilon", epsilon, f"is above {MOST_EPSILON} and protects nobody", hint="between 0.5 and 4 is usual"
         )
-    if asked < LEAST_EPSILON:
+    if exact_epsilon < LEAST_EPSILON:
         raise InvalidParameter("epsilon", epsilon, "is below 1e-6, and nothing could be learned from any survey")
-    return asked
+    return exact_epsilon
 
 
 @lru_cache(maxsize=256)
@@ -212,14 +212,14 @@ class Reports:
         return len(self.data)
 
     def __iter__(self) -> Iterator[Any]:
-        return (self._shown(item) for item in self.data)
+        return (self._readable(item) for item in self.data)
 
     def __getitem__(self, index: int) -> Any:
-        return self._shown(self.data[index])
+        return self._readable(self.data[index])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, np.dtype[Any]]:
-        found = self.data if not self._labels else np.array(self._labels)[self.data]
-        return np.asarray(found, dtype=dtype)
+        items = self.data if not self._labels else np.array(self._labels)[self.data]
+        return np.asarray(items, dtype=dtype)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Reports):
@@ -244,7 +244,7 @@ class Reports:
         """Other reports to the same survey."""
         return Reports(self.survey, data, self._labels)
 
-    def _shown(self, item: Any) -> Any:
+    def _readable(self, item: Any) -> Any:
         if self._labels:
             return self._labels[int(item)]
         return bytes(item).hex() if isinstance(item, np.ndarray) else int(item)
@@ -292,14 +292,14 @@ def as_array(listed: Any) -> np.ndarray[Any, np.dtype[Any]]:
 
 def whole_numbers(listed: Any, below: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Reports that are numbers from 0 to below − 1; anything else was not made by the survey's randomiser."""
-    found = as_array(listed)
-    if found.size == 0:
+    numbers = as_array(listed)
+    if numbers.size == 0:
         return np.zeros(0, dtype=np.int64)
-    if found.ndim != 1 or found.dtype.kind not in "iu":
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
         raise DamagedReports("reports to this survey are whole numbers", hint="pass what `randomize` returned")
-    if found.min() < 0 or found.max() >= below:
+    if numbers.min() < 0 or numbers.max() >= below:
         raise DamagedReports(f"a report is not one of the numbers from 0 to {below - 1}")
-    return found.astype(np.int64, copy=False)
+    return numbers.astype(np.int64, copy=False)
 
 
 def packed_rows(listed: Any, columns: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
@@ -465,25 +465,27 @@ class Oracle(ABC):
                     f"these reports belong to survey {reports.survey[:8]}, and this is {self.fingerprint[:8]}",
                     hint="estimate them with the parameters they were made with",
                 )
-            found = self.stored(reports.data)
+            data = self.stored(reports.data)
         else:
-            found = self.checked(reports)
-        if not len(found):
+            data = self.checked(reports)
+        if not len(data):
             raise InvalidParameter("reports", [], "is empty", hint="nothing can be estimated from no reports")
-        return found
+        return data
 
-    def _provenance(self, reports: Any, confidence: Number, n: int, **more: object) -> dict[str, Any]:
-        made = isinstance(reports, Reports) or (isinstance(reports, list | tuple) and isinstance(reports[0], Reports))
+    def _provenance(self, reports: Any, confidence: Number, n: int, **extra: object) -> dict[str, Any]:
+        is_of_survey = isinstance(reports, Reports) or (
+            isinstance(reports, list | tuple) and isinstance(reports[0], Reports)
+        )
         return {
             "guarantee": self.guarantee,
             "cost": self.epsilon,
             "confidence": confidence,
             "citations": (self.citation,),
-            "recipe": {"survey": self.kind, "fingerprint": self.fingerprint, "reports": n, **more},
+            "recipe": {"survey": self.kind, "fingerprint": self.fingerprint, "reports": n, **extra},
             "entropy": "the respondents' own",
             "notes": (
                 "ε is what each respondent spends on one report; estimating is free.",
-                *([] if made else [_PLAIN]),
+                *([] if is_of_survey else [_PLAIN]),
             ),
         }
 
@@ -531,10 +533,10 @@ def from_json(text: str, most_epsilon: Number | None = None) -> Any:
 
 def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object; refused if a key occurs twice, because readers would disagree on which one counts."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    document = dict(pairs)
+    if len(document) < len(pairs):
         raise DamagedReports("a key occurs twice in this JSON")
-    return found
+    return document
 
 
 def survey_name(name: str) -> str:
@@ -554,7 +556,7 @@ def is_one(values: Any) -> bool:
     return isinstance(values, str | bytes) or not hasattr(values, "__len__")
 
 
-def written(number: Fraction) -> str:
+def fraction_text(number: Fraction) -> str:
     """An exact fraction as JSON holds it."""
     return str(number)
 

@@ -126,7 +126,7 @@ def free_name(name: str, prefix: str, taken: Iterable[str]) -> str:
     >>> free_name("zone", "zones", ["Zone"])
     'zones.zone'
     """
-    used = {each.casefold() for each in taken}
+    used = {taken_name.casefold() for taken_name in taken}
     candidate, number = name, 1
     while candidate.casefold() in used:
         candidate = f"{prefix}.{name}" if number == 1 else f"{prefix}.{name}.{number}"
@@ -159,9 +159,9 @@ class Origin:
         """The origin of the given tables; `rows_in` gives the default cap on rows per person."""
         tables = list(private)
         return cls(
-            MappingProxyType({each.name: Scan(each, rows_in(each.name)) for each in tables}),
-            MappingProxyType({each.name: Scan(each, is_whole=True) for each in tables}),
-            MappingProxyType({each.name: each for each in public}),
+            MappingProxyType({table.name: Scan(table, rows_in(table.name)) for table in tables}),
+            MappingProxyType({table.name: Scan(table, is_whole=True) for table in tables}),
+            MappingProxyType({table.name: table for table in public}),
         )
 
     def narrowed(self, narrow: Callable[[Relation], Relation]) -> Origin:
@@ -179,8 +179,8 @@ class Origin:
         for aggregate in question.aggregates():
             if type(aggregate) is not Aggregate:
                 _refuse()
-            for each in aggregate.expressions:
-                _require_plain(each)
+            for expression in aggregate.expressions:
+                _require_plain(expression)
 
     def _require(self, relation: Relation) -> None:
         if any(relation is own for own in (*self.relations.values(), *self.uncapped.values())):
@@ -193,7 +193,7 @@ class Origin:
             relation.public is own for own in self.public.values()
         ):
             _refuse()
-        if isinstance(relation, PerPerson) and any(type(each) is not Aggregate for _, each in relation.features):
+        if isinstance(relation, PerPerson) and any(type(feature) is not Aggregate for _, feature in relation.features):
             _refuse()
         if isinstance(relation, Unary):
             for expression in relation.computed():

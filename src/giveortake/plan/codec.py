@@ -70,7 +70,7 @@ def question_to_json(question: Question, origin: Origin) -> dict[str, Json]:
         "keys": [[name, key.to_json()] for name, key in question.keys],
         "outputs": [[name, _output_to_json(output)] for name, output in question.outputs],
         "having": None if question.having is None else _condition_to_json(question.having),
-        "order": [_order_to_json(each) for each in question.order],
+        "order": [_order_to_json(order) for order in question.order],
         "limit": question.limit,
         "shown": list(question.shown),
         "distinct": question.distinct,
@@ -83,18 +83,22 @@ def _relation_to_json(relation: Relation, origin: Origin) -> Json:
             if own is relation:
                 return [kind, name]
 
-    def written(source: Relation) -> Json:
+    def source_to_json(source: Relation) -> Json:
         return _relation_to_json(source, origin)
 
     match relation:
         case Filter():
-            return ["filter", written(relation.source), relation.condition.to_json()]
+            return ["filter", source_to_json(relation.source), relation.condition.to_json()]
         case Derive():
-            return ["derive", written(relation.source), [[name, each.to_json()] for name, each in relation.named]]
+            return [
+                "derive",
+                source_to_json(relation.source),
+                [[name, expression.to_json()] for name, expression in relation.named],
+            ]
         case JoinPublic():
             return [
                 "join public",
-                written(relation.source),
+                source_to_json(relation.source),
                 _public_to_json(relation.public),
                 relation.on.to_json(),
                 relation.public_column,
@@ -104,7 +108,7 @@ def _relation_to_json(relation: Relation, origin: Origin) -> Json:
         case SemiJoin():
             return [
                 "semi join",
-                written(relation.source),
+                source_to_json(relation.source),
                 _public_to_json(relation.public),
                 relation.on.to_json(),
                 relation.public_column,
@@ -113,14 +117,20 @@ def _relation_to_json(relation: Relation, origin: Origin) -> Json:
             ]
         case JoinPersons():
             taken = [list(pair) for pair in relation.taken]
-            return ["join persons", written(relation.left), written(relation.right), taken, relation.optional]
+            return [
+                "join persons",
+                source_to_json(relation.left),
+                source_to_json(relation.right),
+                taken,
+                relation.optional,
+            ]
         case Union():
-            return ["union", written(relation.left), written(relation.right)]
+            return ["union", source_to_json(relation.left), source_to_json(relation.right)]
         case PerPerson():
             features = [[name, feature.to_json()] for name, feature in relation.features]
-            return ["per person", written(relation.source), list(relation.keys), features]
+            return ["per person", source_to_json(relation.source), list(relation.keys), features]
         case KeepParts():
-            return ["keep parts", written(relation.source), relation.column, relation.most]
+            return ["keep parts", source_to_json(relation.source), relation.column, relation.most]
     raise QueryRefused(f"a {type(relation).__name__} that is none of the session's own tables cannot be written down")
 
 
@@ -135,7 +145,7 @@ def _output_to_json(output: Output) -> Json:
         case Quotient():
             return ["arithmetic", output.operation, _output_to_json(output.left), _output_to_json(output.right)]
         case Computed():
-            return ["computed", output.function, [_output_to_json(each) for each in output.parts], str(output.constant)]
+            return ["computed", output.function, [_output_to_json(part) for part in output.parts], str(output.constant)]
         case Window():
             frame = output.frame
             return [
@@ -143,7 +153,7 @@ def _output_to_json(output: Output) -> Json:
                 output.function,
                 None if output.of is None else _output_to_json(output.of),
                 list(output.partition),
-                [_order_to_json(each) for each in output.order],
+                [_order_to_json(order) for order in output.order],
                 None if frame is None else [frame.before, frame.after, frame.peers],
                 output.places,
             ]
@@ -158,7 +168,7 @@ def _order_to_json(order: Order) -> Json:
 
 
 def _condition_to_json(condition: Condition) -> Json:
-    return ["condition", condition.operation, [_part_to_json(each) for each in condition.parts]]
+    return ["condition", condition.operation, [_part_to_json(part) for part in condition.parts]]
 
 
 def _part_to_json(part: Any) -> Json:
@@ -232,7 +242,7 @@ class _Reader:
             self._named(content["keys"], self._expression),
             self._named(content["outputs"], self._output),
             None if having is None else self._condition(having),
-            tuple(self._order(each) for each in _list(content["order"])),
+            tuple(self._order(order) for order in _list(content["order"])),
             _limit(content["limit"]),
             tuple(map(_text, _list(content["shown"]))),
             _truth(content["distinct"]),
@@ -245,7 +255,7 @@ class _Reader:
         names = [*(name for name, _ in question.keys), *(name for name, _ in question.outputs)]
         if not set(question.shown) <= set(names) or len(set(question.shown)) < len(question.shown):
             _refuse("the plan shows columns that its answer does not have")
-        if any(each.by is None and each.column not in names for each in question.order):
+        if any(order.by is None and order.column not in names for order in question.order):
             _refuse("the plan orders by a column that its answer does not have")
         if question.having is not None:
             require_condition(question.having, dict(question.keys), question.relation.schema)
@@ -253,22 +263,22 @@ class _Reader:
     # -- relations ------------------------------------------------------------------------------------------------
 
     def relation(self, content: Json) -> Relation:
-        found = self._node("relation", content, self._relations)
-        require_few_steps(found)
-        return found
+        relation = self._node("relation", content, self._relations)
+        require_few_steps(relation)
+        return relation
 
     def _table(self, name: Json) -> Relation:
-        return _found("table", _text(name), self._origin.relations)
+        return _item_named("table", _text(name), self._origin.relations)
 
     def _whole_table(self, name: Json) -> Relation:
-        return _found("table", _text(name), self._origin.uncapped)
+        return _item_named("table", _text(name), self._origin.uncapped)
 
     def _public(self, content: Json) -> PublicTable:
         name, fingerprint = _list(content)
-        found = _found("public table", _text(name), self._origin.public)
-        if found.fingerprint != fingerprint:
-            _refuse(f"the public table `{found.name}` holds something else now", hint="ask the question again")
-        return found
+        table = _item_named("public table", _text(name), self._origin.public)
+        if table.fingerprint != fingerprint:
+            _refuse(f"the public table `{table.name}` holds something else now", hint="ask the question again")
+        return table
 
     def _filter(self, source: Json, condition: Json) -> Relation:
         return Filter(self.relation(source), self._expression(condition))
@@ -301,11 +311,11 @@ class _Reader:
         return PerPerson(self.relation(source), names, self._named(features, self._aggregate))
 
     def _keep_parts(self, source: Json, column: Json, most: Json) -> Relation:
-        relation, kept = self.relation(source), _whole(most)
+        relation, most_parts = self.relation(source), _whole(most)
         ColumnReference(_text(column)).domain(relation.schema)
-        if relation.person is None or kept < 1:
+        if relation.person is None or most_parts < 1:
             _refuse("parts are kept of persons, one of each at least")
-        return KeepParts(relation, column, kept)
+        return KeepParts(relation, column, most_parts)
 
     # -- expressions and what is made of answers ------------------------------------------------------------------
 
@@ -319,21 +329,21 @@ class _Reader:
             case ["literal", str(kind), text]:
                 return Literal(_value(kind, text))
             case ["call", str(name), *arguments]:
-                return Call(name, tuple(self._expression(each, depth + 1) for each in arguments))
+                return Call(name, tuple(self._expression(argument, depth + 1) for argument in arguments))
         return _refuse_kind("expression", content)
 
     def _aggregate(self, content: Json) -> Aggregate:
         self._count()
-        kind, of, quantile, *beside = _list(content)
+        kind, first, quantile, *optional_second = _list(content)
         if kind not in list(AggregateKind):
             _refuse_kind("aggregate", content)
-        (second,) = beside or [None]
-        shape = (of is not None, quantile is not None, second is not None)
+        (second,) = optional_second or [None]
+        shape = (first is not None, quantile is not None, second is not None)
         if shape != _SHAPES.get(AggregateKind(kind), _OF_ONE):
             _refuse(f"the plan holds a {kind} of something else than it is of")
         return Aggregate(
             AggregateKind(kind),
-            None if of is None else self._expression(of),
+            None if first is None else self._expression(first),
             None if quantile is None else _number(quantile),
             None if second is None else self._expression(second),
         )
@@ -352,12 +362,12 @@ class _Reader:
         return Computed(function, tuple(map(self._output, _list(parts))), _number(constant))
 
     def _window(self, *content: Json) -> Output:
-        function, of, partition, order, frame, places = content
+        function, output, partition, order, frame, places = content
         if function not in WINDOWS:
             _refuse_kind("window", [function])
         return Window(
             function,
-            None if of is None else self._output(of),
+            None if output is None else self._output(output),
             tuple(map(_text, _list(partition))),
             tuple(map(self._order, _list(order))),
             None if frame is None else _frame(frame),
@@ -375,7 +385,7 @@ class _Reader:
             _refuse(f"a condition nests deeper than {DEEPEST} levels")
         match content:
             case ["condition", str(operation), list(parts)]:
-                return Condition(operation, tuple(self._part(each, depth + 1) for each in parts))
+                return Condition(operation, tuple(self._part(part, depth + 1) for part in parts))
         return _refuse_kind("condition", content)
 
     def _part(self, content: Json, depth: int) -> object:
@@ -390,14 +400,14 @@ class _Reader:
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
-    def _node(self, what: str, content: Json, known: Mapping[str, Callable[..., _Item]]) -> _Item:
+    def _node(self, role: str, content: Json, known: Mapping[str, Callable[..., _Item]]) -> _Item:
         self._count()
         kind, *parts = _list(content)
         make = known.get(kind) if isinstance(kind, str) else None
-        return _refuse_kind(what, content) if make is None else make(*parts)
+        return _refuse_kind(role, content) if make is None else make(*parts)
 
     def _named(self, content: Json, read: Callable[[Json], _Item]) -> tuple[tuple[str, _Item], ...]:
-        return tuple((require_name(_text(name)), read(each)) for name, each in _list(content))
+        return tuple((require_name(_text(name)), read(node)) for name, node in _list(content))
 
     def _count(self) -> None:
         self._nodes += 1
@@ -440,14 +450,14 @@ def _value(kind: str, text: Json) -> Value:
     return _refuse_kind("literal", [kind])
 
 
-def _pairs(content: Json, there: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+def _pairs(content: Json, columns: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     """Columns that are taken from a table, each with its new name."""
-    found = []
+    pairs = []
     for old, new in _list(content):
-        if old not in there:
+        if old not in columns:
             _refuse("the plan takes a column that its table does not have")
-        found.append((_text(old), require_name(_text(new))))
-    return tuple(found)
+        pairs.append((_text(old), require_name(_text(new))))
+    return tuple(pairs)
 
 
 def _frame(content: Json) -> Frame:
@@ -461,10 +471,10 @@ def _limit(content: Json) -> int | None:
     return _whole(content) if _whole(content) >= 0 else _refuse("a limit cannot be negative")
 
 
-def _found(what: str, name: str, among: Mapping[str, _Item]) -> _Item:
-    if name not in among:
-        _refuse(f"there is no {what} `{name}`", hint=f"there are: {', '.join(among) or 'none'}")
-    return among[name]
+def _item_named(kind: str, name: str, items: Mapping[str, _Item]) -> _Item:
+    if name not in items:
+        _refuse(f"there is no {kind} `{name}`", hint=f"there are: {', '.join(items) or 'none'}")
+    return items[name]
 
 
 def _list(content: Json) -> list[Json]:
@@ -491,10 +501,10 @@ def _whole(content: Json) -> int:
     return content if type(content) is int else _refuse("this is not a plan, or a damaged one")
 
 
-def _refuse_kind(what: str, content: Json) -> NoReturn:
+def _refuse_kind(role: str, content: Json) -> NoReturn:
     kind = content[0] if isinstance(content, list) and content and isinstance(content[0], str) else None
     named = "of no kind" if kind is None else f"of the kind {kind[:40]!r}, which is unknown here"
-    _refuse(f"the plan holds one {what} {named}", hint=None if kind is None else "upgrade giveortake")
+    _refuse(f"the plan holds one {role} {named}", hint=None if kind is None else "upgrade giveortake")
 
 
 def _refuse(problem: str, hint: str | None = None) -> NoReturn:

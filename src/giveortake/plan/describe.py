@@ -44,14 +44,16 @@ def _described(question: Question) -> str:
     measured = ", ".join(dict.fromkeys(_measured(aggregate) for aggregate in question.aggregates()))
     by = f" by {', '.join(name for name, _ in question.keys)}" if question.keys else ""
     tables = ", ".join(dict.fromkeys(table.name for table in question.relation.tables()))
-    conditions = dict.fromkeys(column for each in _filters(question.relation) for column in each.condition.columns())
+    conditions = dict.fromkeys(
+        column for filter_step in _filters(question.relation) for column in filter_step.condition.columns()
+    )
     where = f", where {', '.join(conditions)}" if conditions else ""
     return f"{measured}{by} in {tables}{where}"
 
 
 def _measured(aggregate: Aggregate) -> str:
-    of = {} if aggregate.of is None else dict.fromkeys(aggregate.of.columns())
-    return f"{aggregate.kind.value}{' of ' if of else ''}{', '.join(of)}"
+    columns = {} if aggregate.of is None else dict.fromkeys(aggregate.of.columns())
+    return f"{aggregate.kind.value}{' of ' if columns else ''}{', '.join(columns)}"
 
 
 def _filters(relation: Relation) -> Iterator[Filter]:
@@ -70,14 +72,14 @@ def undeclared_values(question: Question) -> tuple[str, ...]:
 
     NULL is never equal to anything, and a value that is not among the declared categories is probably misspelt.
     """
-    found = dict.fromkeys(_of_relation(question.relation))
+    sentences = dict.fromkeys(_of_relation(question.relation))
     schema = question.relation.schema
     for _, key in question.keys:
-        found |= dict.fromkeys(_of_expression(key, schema))
+        sentences |= dict.fromkeys(_of_expression(key, schema))
     for aggregate in question.aggregates():
         for expression in aggregate.expressions:
-            found |= dict.fromkeys(_of_expression(expression, schema))
-    return tuple(found)
+            sentences |= dict.fromkeys(_of_expression(expression, schema))
+    return tuple(sentences)
 
 
 def _of_relation(relation: Relation) -> Iterator[str]:
@@ -94,13 +96,17 @@ def _of_expression(expression: Expression, schema: Mapping[str, Domain]) -> Iter
     if expression.name in _COMPARING and any(map(is_missing, expression.arguments)):
         yield "a comparison with NULL is never true: write IS NULL, or IS NOT NULL"
     if expression.name in _LOOKING:
-        columns = [each for each in expression.arguments if isinstance(each, ColumnReference)]
-        values = [each.value for each in expression.arguments if isinstance(each, Literal) and each.value is not None]
+        columns = [argument for argument in expression.arguments if isinstance(argument, ColumnReference)]
+        values = [
+            argument.value
+            for argument in expression.arguments
+            if isinstance(argument, Literal) and argument.value is not None
+        ]
         for column in columns:
             known = schema[column.name].categories or ()
             for value in values if known else ():
                 if value not in known:
-                    close = meant(str(value), [each for each in known if isinstance(each, str)]).rstrip()
+                    close = meant(str(value), [category for category in known if isinstance(category, str)]).rstrip()
                     yield (
                         f"{str(value)!r} is none of the declared categories of `{column.name}`, and has no group of "
                         f"its own{f'; {close}' if close else ''}"
@@ -112,8 +118,10 @@ def _of_expression(expression: Expression, schema: Mapping[str, Domain]) -> Iter
 def rows_in_no_group(question: Question) -> tuple[str, ...]:
     """A sentence for each key of which a row may have another value than those that are known beforehand."""
     schema, stored = question.relation.schema, _stored_columns(question.relation)
-    declared = {each.categories for scan in question.relation.scans() for each in scan.schema.values()} - {None}
-    found = []
+    declared = {
+        column_domain.categories for scan in question.relation.scans() for column_domain in scan.schema.values()
+    } - {None}
+    sentences = []
     for name, key in question.keys:
         domain, wide = key.domain(schema), _stored(key, schema, stored)
         listed, known = domain.keys(), wide.keys()
@@ -121,26 +129,31 @@ def rows_in_no_group(question: Question) -> tuple[str, ...]:
             continue
         if known is None or not set(known) - {None} <= set(listed):
             is_category = isinstance(key, ColumnReference) and domain.categories in declared
-            others = "the declared ones" if is_category else "the declared domain allows"
+            allowed = "the declared ones" if is_category else "the declared domain allows"
             missing = ", or with none," if None not in listed and wide.nullable else ""
-            found.append(f"rows with another `{name}` than {others}{missing} are in no group")
-        if any(_is_wider(of, each.schema, _stored_columns(each)) for of, each in _bucketed(key, question.relation)):
-            found.append(f"values beyond the declared bounds count in the first or the last bucket of `{name}`")
-    return tuple(found)
+            sentences.append(f"rows with another `{name}` than {allowed}{missing} are in no group")
+        if any(
+            _is_wider(expression, relation.schema, _stored_columns(relation))
+            for expression, relation in _bucketed(key, question.relation)
+        ):
+            sentences.append(f"values beyond the declared bounds count in the first or the last bucket of `{name}`")
+    return tuple(sentences)
 
 
 def values_at_ends(question: Question) -> tuple[str, ...]:
     """A sentence for each column of numbers that were listed, and are added up: others are clamped to their ends."""
     schema, stored = question.relation.schema, _stored_columns(question.relation)
-    found: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for aggregate in question.aggregates():
-        for each in aggregate.expressions if aggregate.is_clamped else ():
-            for name in each.columns() if _is_wider(each, schema, stored) else ():
-                listed = [str(one) for one in schema[name].categories or () if one is not None]
+        for expression in aggregate.expressions if aggregate.is_clamped else ():
+            for name in expression.columns() if _is_wider(expression, schema, stored) else ():
+                listed = [str(category) for category in schema[name].categories or () if category is not None]
                 if listed and schema[name].is_bounded:
                     bounds = f"; a list means keys, and bounds are ({', '.join(listed)})" if len(listed) == 2 else ""
-                    found[f"values of `{name}` beyond the declared ones count as the nearest of them{bounds}"] = None
-    return tuple(found)
+                    sentences[f"values of `{name}` beyond the declared ones count as the nearest of them{bounds}"] = (
+                        None
+                    )
+    return tuple(sentences)
 
 
 def _stored_columns(relation: Relation) -> dict[str, Domain]:
@@ -148,16 +161,18 @@ def _stored_columns(relation: Relation) -> dict[str, Domain]:
     inside = [_stored_columns(source) for source in relation.sources]
     match relation:
         case Scan():
-            return {name: Domain(each.kind, step=each.step) for name, each in relation.schema.items()}
+            return {name: Domain(domain.kind, step=domain.step) for name, domain in relation.schema.items()}
         case Derive():
-            columns = {name: _stored(each, relation.source.schema, inside[0]) for name, each in relation.named}
+            columns = {
+                name: _stored(expression, relation.source.schema, inside[0]) for name, expression in relation.named
+            }
             return {**inside[0], **columns}
         case PerPerson():
             return {**relation.schema, **{key: inside[0][key] for key in relation.keys}}
         case JoinPersons():
             return {**inside[0], **{new: inside[1][old] for old, new in relation.taken}}
         case _:
-            return {**relation.schema, **{name: each for columns in inside for name, each in columns.items()}}
+            return {**relation.schema, **{name: domain for columns in inside for name, domain in columns.items()}}
 
 
 def _stored(expression: Expression, schema: Schema, stored: Mapping[str, Domain]) -> Domain:
@@ -167,7 +182,7 @@ def _stored(expression: Expression, schema: Schema, stored: Mapping[str, Domain]
     if not isinstance(expression, Call) or expression.name == "bucket":
         return expression.domain(schema)
     try:
-        parts = [_stored(each, schema, stored) for each in expression.arguments]
+        parts = [_stored(argument, schema, stored) for argument in expression.arguments]
         return FUNCTIONS[expression.name].rule(expression, parts)
     except QueryRefused:  # it needs bounds
         return Domain(expression.domain(schema).kind)
@@ -186,8 +201,8 @@ def _bucketed(expression: Expression, relation: Relation) -> Iterator[tuple[Expr
     if isinstance(expression, Call):
         if expression.name == "bucket":
             yield expression.arguments[0], relation
-        for each in expression.arguments:
-            yield from _bucketed(each, relation)
+        for argument in expression.arguments:
+            yield from _bucketed(argument, relation)
     elif isinstance(expression, ColumnReference) and isinstance(relation, Unary):
-        made = dict(relation.named) if isinstance(relation, Derive) else {expression.name: expression}
-        yield from _bucketed(made.get(expression.name, expression), relation.source)
+        definitions = dict(relation.named) if isinstance(relation, Derive) else {expression.name: expression}
+        yield from _bucketed(definitions.get(expression.name, expression), relation.source)

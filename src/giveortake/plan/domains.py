@@ -21,13 +21,15 @@ from giveortake.exact import rational, whole
 _MICROSECOND = dt.timedelta(microseconds=1)
 
 
-def is_pair_of_dates(said: object) -> bool:
+def is_pair_of_dates(bounds: object) -> bool:
     """Whether a value is a pair of dates or times, or of ISO dates as texts.
 
     >>> is_pair_of_dates(("2024-01-01", "2024-12-31")), is_pair_of_dates(("north", "south"))
     (True, False)
     """
-    return isinstance(said, Sequence) and not isinstance(said, str) and len(said) == 2 and all(map(_is_date, said))
+    return (
+        isinstance(bounds, Sequence) and not isinstance(bounds, str) and len(bounds) == 2 and all(map(_is_date, bounds))
+    )
 
 
 def _is_date(value: object) -> bool:
@@ -101,8 +103,9 @@ class Domain:
     """The values that a column may hold. Numbers outside are clamped, other keys left out: rows are never trusted.
 
     `low` and `high` bound numbers, and dates and times as days since the year 1; `categories` lists keys; `step` is
-    the lattice that a decimal lies on. `longest` is the declared maximum length of a stored text, `made` that of a
-    computed one. `span` says that dates are first days of a period, and between which days the original dates lie.
+    the lattice that a decimal lies on. `longest` is the declared maximum length of a stored text, `longest_computed`
+    that of a computed one. `span` says that dates are first days of a period, and between which days the original
+    dates lie.
     """
 
     kind: Kind
@@ -112,7 +115,7 @@ class Domain:
     nullable: bool = True
     step: Fraction | None = None
     longest: int | None = None
-    made: int | None = None
+    longest_computed: int | None = None
     span: tuple[Period, int, int] | None = None
 
     @property
@@ -121,11 +124,11 @@ class Domain:
 
         A stored text that is longer than every category is still longer after the cut, so it equals none of them.
         """
-        if self.made is not None:
-            return self.made
+        if self.longest_computed is not None:
+            return self.longest_computed
         if self.longest is not None:
             return self.longest
-        listed = (len(each) + 1 for each in self.categories or () if isinstance(each, str))
+        listed = (len(category) + 1 for category in self.categories or () if isinstance(category, str))
         return max(USUAL_CHARACTERS, *listed) if self.categories else USUAL_CHARACTERS
 
     @property
@@ -180,7 +183,7 @@ class Domain:
             if number is not None:
                 content[name] = str(number)
         if self.categories is not None:
-            content["categories"] = [None if each is None else str(each) for each in self.categories]
+            content["categories"] = [None if category is None else str(category) for category in self.categories]
         if self.longest is not None:
             content["longest"] = self.longest
         return content
@@ -209,7 +212,7 @@ def _first_days(period: Period, low: int, high: int) -> tuple[Value, ...] | None
     return tuple(sorted(days)) if len(days) <= _MOST_ENUMERATED else None
 
 
-def declared(name: str, said: object, physical: Domain) -> Domain:
+def declared(name: str, declaration: object, physical: Domain) -> Domain:
     """The domain that a custodian states: bounds `(0, 500)`, categories `["north", …]`, or a dictionary.
 
     A dictionary may hold `bounds`, `categories`, `nullable`, `max_length` and `integer`. `physical` is what the
@@ -218,79 +221,89 @@ def declared(name: str, said: object, physical: Domain) -> Domain:
     >>> declared("age", (0, 120), Domain(Kind.INTEGER)).high
     Fraction(120, 1)
     """
-    match said:
+    match declaration:
         case Domain():
-            _require_kind(name, said.kind, physical)
-            return _checked(name, said, physical)
+            _require_kind(name, declaration.kind, physical)
+            return _checked(name, declaration, physical)
         case Mapping():
-            return _spelled_out(name, said, physical)
-        case tuple() if is_pair_of_dates(said) or (len(said) == 2 and all(map(is_number, said))):
-            return _bounded(name, said, physical)
-        case (None, end) | (end, None) if isinstance(said, tuple) and is_number(end):
+            return _spelled_out(name, declaration, physical)
+        case tuple() if is_pair_of_dates(declaration) or (len(declaration) == 2 and all(map(is_number, declaration))):
+            return _bounded(name, declaration, physical)
+        case (None, end) | (end, None) if isinstance(declaration, tuple) and is_number(end):
             raise InvalidParameter(
-                f"domains[{name!r}]", said, "lacks a bound: None is none", hint="state both: (0, 500); a list is keys"
+                f"domains[{name!r}]",
+                declaration,
+                "lacks a bound: None is none",
+                hint="state both: (0, 500); a list is keys",
             )
         case str() | bytes():
             pass
         case Sequence() | frozenset() | set() | range():
-            return _categorical(name, said, physical)
+            return _categorical(name, declaration, physical)
     raise InvalidParameter(
         f"domains[{name!r}]",
-        said,
+        declaration,
         "is not a domain",
         hint="a list means categories: list(…)"
-        if hasattr(said, "tolist") or hasattr(said, "to_list")
+        if hasattr(declaration, "tolist") or hasattr(declaration, "to_list")
         else 'write bounds (0, 500), categories ["north", "south"], or {"bounds": [0, 500], "nullable": False}',
     )
 
 
-def _spelled_out(name: str, said: Mapping[Any, Any], physical: Domain) -> Domain:
+def _spelled_out(name: str, declaration: Mapping[Any, Any], physical: Domain) -> Domain:
     known = {"bounds", "categories", "nullable", "max_length", "integer"}
-    if not set(said) <= known:
+    if not set(declaration) <= known:
         raise InvalidParameter(
-            f"domains[{name!r}]", sorted(map(str, set(said) - known)), "are unknown", hint=f"known: {sorted(known)}"
+            f"domains[{name!r}]",
+            sorted(map(str, set(declaration) - known)),
+            "are unknown",
+            hint=f"known: {sorted(known)}",
         )
     domain = physical
-    if said.get("integer"):
+    if declaration.get("integer"):
         _require_kind(name, Kind.INTEGER, physical)
-    if "bounds" in said and "categories" in said:
-        raise InvalidParameter(f"domains[{name!r}]", said, "has both bounds and categories: declare one of them")
-    if "bounds" in said:
-        bounds = said["bounds"]
+    if "bounds" in declaration and "categories" in declaration:
+        raise InvalidParameter(f"domains[{name!r}]", declaration, "has both bounds and categories: declare one of them")
+    if "bounds" in declaration:
+        bounds = declaration["bounds"]
         if not isinstance(bounds, Sequence) or isinstance(bounds, str) or len(bounds) != 2:
             raise InvalidParameter(f"domains[{name!r}].bounds", bounds, "is not a pair of numbers")
         domain = _bounded(name, bounds, domain)
-    if "categories" in said:
-        domain = _categorical(name, said["categories"], domain)
-    if "nullable" in said:
-        if not isinstance(said["nullable"], bool):
-            raise InvalidParameter(f"domains[{name!r}].nullable", said["nullable"], "is neither true nor false")
-        domain = replace(domain, nullable=said["nullable"])
+    if "categories" in declaration:
+        domain = _categorical(name, declaration["categories"], domain)
+    if "nullable" in declaration:
+        if not isinstance(declaration["nullable"], bool):
+            raise InvalidParameter(f"domains[{name!r}].nullable", declaration["nullable"], "is neither true nor false")
+        domain = replace(domain, nullable=declaration["nullable"])
         if not domain.nullable and domain.categories is not None:
-            domain = replace(domain, categories=tuple(each for each in domain.categories if each is not None))
-    if "max_length" in said:
+            domain = replace(
+                domain, categories=tuple(category for category in domain.categories if category is not None)
+            )
+    if "max_length" in declaration:
         if domain.kind is not Kind.TEXT:
-            raise InvalidParameter(f"domains[{name!r}].max_length", said["max_length"], "is only for text")
-        longest = whole(f"domains[{name!r}].max_length", said["max_length"])
+            raise InvalidParameter(f"domains[{name!r}].max_length", declaration["max_length"], "is only for text")
+        longest = whole(f"domains[{name!r}].max_length", declaration["max_length"])
         if longest > MOST_CHARACTERS:
             raise InvalidParameter(f"domains[{name!r}].max_length", longest, f"is above {MOST_CHARACTERS:,}")
         domain = replace(domain, longest=longest)
     return domain
 
 
-def _checked(name: str, said: Domain, physical: Domain) -> Domain:
+def _checked(name: str, declaration: Domain, physical: Domain) -> Domain:
     """Check a `Domain` object by the rules for declared domains."""
-    domain = replace(physical, nullable=said.nullable)
-    if said.categories is not None:
-        domain = replace(_categorical(name, said.categories, physical), nullable=said.nullable)
-    elif said.low is not None and said.high is not None:
-        if said.kind in {Kind.DATE, Kind.TIMESTAMP}:
-            ends: list[Any] = [moment_of(end, timed=said.kind is Kind.TIMESTAMP) for end in (said.low, said.high)]
+    domain = replace(physical, nullable=declaration.nullable)
+    if declaration.categories is not None:
+        domain = replace(_categorical(name, declaration.categories, physical), nullable=declaration.nullable)
+    elif declaration.low is not None and declaration.high is not None:
+        if declaration.kind in {Kind.DATE, Kind.TIMESTAMP}:
+            ends: list[Any] = [
+                moment_of(end, timed=declaration.kind is Kind.TIMESTAMP) for end in (declaration.low, declaration.high)
+            ]
         else:
-            ends = [said.low, said.high]
-        domain = replace(_bounded(name, ends, physical), nullable=said.nullable)
-    if said.longest is not None:
-        domain = _spelled_out(name, {"max_length": said.longest, "nullable": said.nullable}, domain)
+            ends = [declaration.low, declaration.high]
+        domain = replace(_bounded(name, ends, physical), nullable=declaration.nullable)
+    if declaration.longest is not None:
+        domain = _spelled_out(name, {"max_length": declaration.longest, "nullable": declaration.nullable}, domain)
     return domain
 
 
@@ -309,7 +322,7 @@ def _bounded(name: str, bounds: Sequence[Any], physical: Domain) -> Domain:
     if is_pair_of_dates(bounds) or physical.kind is Kind.DATE:
         low, high = _first_and_last(name, bounds, physical.kind)
     elif physical.kind.is_number:
-        low, high = (rational(f"domains[{name!r}]", each) for each in bounds)
+        low, high = (rational(f"domains[{name!r}]", bound) for bound in bounds)
         if max(abs(low), abs(high)) >= _INT64:
             raise InvalidParameter(f"domains[{name!r}]", bounds, "does not fit into 64 bits")
     else:
@@ -329,35 +342,38 @@ def _bounded(name: str, bounds: Sequence[Any], physical: Domain) -> Domain:
     return replace(physical, low=low, high=high)
 
 
-def _categorical(name: str, said: Any, physical: Domain) -> Domain:
-    listed = tuple(_plain(name, each) for each in (sorted(said) if isinstance(said, set | frozenset) else said))
-    present: tuple[Value, ...] = tuple(each for each in listed if each is not None)
+def _categorical(name: str, categories: Any, physical: Domain) -> Domain:
+    listed = tuple(
+        _plain(name, category)
+        for category in (sorted(categories) if isinstance(categories, set | frozenset) else categories)
+    )
+    present: tuple[Value, ...] = tuple(category for category in listed if category is not None)
     if not present or len({(type(value), value) for value in present}) < len(present):
         raise InvalidParameter(
-            f"domains[{name!r}]", said, "is empty, or lists a value twice", hint="list every key once"
+            f"domains[{name!r}]", categories, "is empty, or lists a value twice", hint="list every key once"
         )
     if len(listed) > MOST_KEYS:
         raise InvalidParameter(f"domains[{name!r}]", f"{len(listed)} keys", f"are more than {MOST_KEYS:,}")
-    kinds = {_kind_of(each) for each in present}
+    kinds = {_kind_of(category) for category in present}
     if len(kinds) > 1 and not all(kind.is_number for kind in kinds):
-        raise InvalidParameter(f"domains[{name!r}]", said, "mixes kinds of values")
+        raise InvalidParameter(f"domains[{name!r}]", categories, "mixes kinds of values")
     kind = kinds.pop()
     if kind is not physical.kind and not (kind.is_number and physical.kind.is_number):
         raise InvalidParameter(
             f"domains[{name!r}]",
-            said,
+            categories,
             f"lists {kind} values, and the column holds {physical.kind} values",
             hint=_DATES if kind is Kind.TEXT and physical.kind in {Kind.DATE, Kind.TIMESTAMP} else None,
         )
     if physical.kind is Kind.REAL:
         hint = "give bounds, and group by BUCKET(x, width)"
         if len(present) == 2:
-            ends = sorted(each for each in said if each is not None)
+            ends = sorted(category for category in categories if category is not None)
             hint = f"a list means keys; bounds stand in parentheses: ({', '.join(map(repr, ends))})"
-        raise InvalidParameter(f"domains[{name!r}]", said, "lists real numbers as keys", hint=hint)
+        raise InvalidParameter(f"domains[{name!r}]", categories, "lists real numbers as keys", hint=hint)
     low = high = None
     if kind.is_number:
-        numbers = [Fraction(each) for each in present]  # type: ignore[arg-type]  # (numbers, by their kind)
+        numbers = [Fraction(category) for category in present]  # type: ignore[arg-type]  # (numbers, by their kind)
         low, high = min(numbers), max(numbers)
         _require_storable(name, numbers, physical)
     if len(present) < len(listed):
@@ -463,19 +479,19 @@ def _first_and_last(name: str, bounds: Sequence[Any], kind: Kind) -> tuple[Fract
             if kind is Kind.TEXT
             else "numbers have numbers as bounds: (0, 500)",
         )
-    first, last = (_moment(name, each, kind) for each in bounds)
+    first, last = (_moment(name, bound, kind) for bound in bounds)
     if kind is Kind.TIMESTAMP and not isinstance(last, dt.datetime):
         last = dt.datetime.combine(last, dt.time.max)
     return in_days(first), in_days(last)
 
 
 def _moment(name: str, value: object, kind: Kind) -> dt.date:
-    found = written_day(value) if isinstance(value, str) else value
-    if isinstance(found, dt.datetime):
-        if kind is Kind.TIMESTAMP and found.tzinfo is None:
-            return found
-    elif isinstance(found, dt.date):
-        return found
+    moment = written_day(value) if isinstance(value, str) else value
+    if isinstance(moment, dt.datetime):
+        if kind is Kind.TIMESTAMP and moment.tzinfo is None:
+            return moment
+    elif isinstance(moment, dt.date):
+        return moment
     raise InvalidParameter(f"domains[{name!r}]", value, f"is not a {_FITTING[kind]}", hint=_DATES)
 
 

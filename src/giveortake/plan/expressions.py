@@ -73,7 +73,7 @@ class Literal(Expression):
     value: Value
 
     def __post_init__(self) -> None:
-        if isinstance(self.value, str) and any("\ud800" <= each <= "\udfff" for each in self.value):
+        if isinstance(self.value, str) and any("\ud800" <= character <= "\udfff" for character in self.value):
             raise QueryRefused("a text contains half a character (a lone surrogate)", hint="write the whole character")
 
     def __eq__(self, other: object) -> bool:
@@ -94,7 +94,7 @@ class Literal(Expression):
             case Fraction():
                 return Domain(Kind.REAL, self.value, self.value, nullable=False)
             case str():
-                return Domain(Kind.TEXT, categories=(self.value,), nullable=False, made=len(self.value))
+                return Domain(Kind.TEXT, categories=(self.value,), nullable=False, longest_computed=len(self.value))
             case dt.datetime():
                 return Domain(Kind.TIMESTAMP, categories=(self.value,), nullable=False)
             case dt.date():
@@ -212,22 +212,24 @@ def require_true_or_false(condition: Expression, schema: Schema) -> None:
         )
 
 
-def condition_hint(written: Expression, domain: Domain) -> str | Advice:
+def condition_hint(expression: Expression, domain: Domain) -> str | Advice:
     """What to write instead of something that is no condition.
 
     >>> condition_hint(ColumnReference("amount"), Domain(Kind.REAL))
     'compare it: amount > 0'
     """
-    name = column_in_sql(written)
+    name = column_in_sql(expression)
     if domain.kind in {Kind.DATE, Kind.TIMESTAMP}:
         return f"compare it: {name} > DATE '2024-01-31'"
     if domain.kind is not Kind.TEXT:
         return f"compare it: {name} > 0"
-    said = next((each for each in domain.categories or () if isinstance(each, str) and "'" not in each), "…")
-    compared = f"compare it with a text: {name} = '{said}'"
-    if not isinstance(written, ColumnReference):
+    example = next(
+        (category for category in domain.categories or () if isinstance(category, str) and "'" not in category), "…"
+    )
+    compared = f"compare it with a text: {name} = '{example}'"
+    if not isinstance(expression, ColumnReference):
         return compared
-    python = f'{compared}, or declare it: domains={{"{written.name}": [True, False]}}'
+    python = f'{compared}, or declare it: domains={{"{expression.name}": [True, False]}}'
     return Advice.spoken({face: python if face == "python" else compared for face in FACES})
 
 

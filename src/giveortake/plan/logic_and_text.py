@@ -66,7 +66,7 @@ _DATE_HINT = "write a date: DATE '2024-01-31', or in Python datetime.date(2024, 
 
 
 def _truth_hint(call: Call) -> str:
-    column = next((each for each in call.arguments if isinstance(each, ColumnReference)), call.arguments[0])
+    column = next((argument for argument in call.arguments if isinstance(argument, ColumnReference)), call.arguments[0])
     return f"a truth value is compared with TRUE or FALSE: {column_in_sql(column)} = TRUE"
 
 
@@ -93,13 +93,13 @@ def like(call: Call, domains: list[Domain]) -> Domain:
 def case_of(call: Call, domains: list[Domain]) -> Domain:
     """The domain of CASE; its arguments are condition, value, condition, value, …, otherwise."""
     conditions, values = domains[:-1:2], [*domains[1:-1:2], domains[-1]]
-    if len(call.arguments) % 2 == 0 or any(each.kind is not Kind.BOOLEAN for each in conditions):
-        found = zip(call.arguments[:-1:2], conditions, strict=True)
-        other = next((each for each in found if each[1].kind is not Kind.BOOLEAN), None)
-        if other is None:
+    if len(call.arguments) % 2 == 0 or any(condition.kind is not Kind.BOOLEAN for condition in conditions):
+        pairs = zip(call.arguments[:-1:2], conditions, strict=True)
+        mismatch = next((pair for pair in pairs if pair[1].kind is not Kind.BOOLEAN), None)
+        if mismatch is None:
             raise QueryRefused("CASE needs conditions and values")
         raise QueryRefused(
-            f"a condition is true or false, and this one is a {other[1].kind} value", hint=condition_hint(*other)
+            f"a condition is true or false, and this one is a {mismatch[1].kind} value", hint=condition_hint(*mismatch)
         )
     parts = [*call.arguments[1:-1:2], call.arguments[-1]]
     return _hull(call, parts, values)
@@ -115,7 +115,7 @@ def _hull(call: Call, parts: list[Expression] | tuple[Expression, ...], values: 
         raise QueryRefused(f"{call.name.upper()} mixes {' and '.join(sorted(kinds))} values")
     if not all(kind.is_number for kind in kinds):
         listed = _union(present, missing=len(present) < len(values))
-        return Domain(present[0].kind, categories=listed, nullable=nullable, made=_longest(present))
+        return Domain(present[0].kind, categories=listed, nullable=nullable, longest_computed=_longest(present))
     low = None if any(domain.low is None for domain in present) else min(domain.low for domain in present)  # type: ignore[type-var]  # (none of them is None)
     high = None if any(domain.high is None for domain in present) else max(domain.high for domain in present)  # type: ignore[type-var]  # (none of them is None)
     whole = kinds == {Kind.INTEGER}
@@ -128,14 +128,14 @@ def _longest(domains: list[Domain]) -> int | None:
 
 
 def _union(domains: list[Domain], *, missing: bool) -> tuple[Value, ...] | None:
-    found: dict[Value, None] = {}
+    categories: dict[Value, None] = {}
     for domain in domains:
         if domain.categories is None:
             return None
-        found.update(dict.fromkeys(domain.categories))
+        categories.update(dict.fromkeys(domain.categories))
     if missing:
-        found[None] = None
-    return tuple(found)
+        categories[None] = None
+    return tuple(categories)
 
 
 def coalesce(call: Call, domains: list[Domain]) -> Domain:
@@ -158,7 +158,7 @@ def text_of(call: Call, domains: list[Domain]) -> Domain:
     """A text made of texts, at most as long as all of them together."""
     kinds_only(call, domains, Kind.TEXT)
     together = sum(_width(domain) for domain in domains)
-    return Domain(Kind.TEXT, nullable=any_nullable(domains), made=together)
+    return Domain(Kind.TEXT, nullable=any_nullable(domains), longest_computed=together)
 
 
 def _width(domain: Domain) -> int:
@@ -177,11 +177,11 @@ def substring(call: Call, domains: list[Domain]) -> Domain:
     kinds_only(Call(call.name, call.arguments[:1]), domains[:1], Kind.TEXT)
     most = _width(domains[0])
     for position in range(1, len(call.arguments)):
-        place = literal_number(call, position)
-        if place.denominator != 1 or not 2 - position <= place <= MOST_CHARACTERS:
+        number = literal_number(call, position)
+        if number.denominator != 1 or not 2 - position <= number <= MOST_CHARACTERS:
             raise QueryRefused(f"SUBSTRING starts at 1 and takes whole numbers up to {MOST_CHARACTERS:,}")
-        most = min(most, int(place)) if position == 2 else most
-    return Domain(Kind.TEXT, nullable=domains[0].nullable, made=most)
+        most = min(most, int(number)) if position == 2 else most
+    return Domain(Kind.TEXT, nullable=domains[0].nullable, longest_computed=most)
 
 
 def year(call: Call, domains: list[Domain]) -> Domain:
@@ -209,7 +209,7 @@ TRUNCATIONS: tuple[Period, ...] = get_args(Period)
 
 def truncate(call: Call, domains: list[Domain]) -> Domain:
     """The first day of the year, month or week of a date; those of bounded dates are known."""
-    period = next((each for each in TRUNCATIONS if each == literal_text(call, 0)), None)
+    period = next((truncation for truncation in TRUNCATIONS if truncation == literal_text(call, 0)), None)
     if period is None:
         raise QueryRefused("DATE_TRUNC knows no such part", hint=f"it knows {', '.join(TRUNCATIONS)}")
     if domains[1].kind not in {Kind.DATE, Kind.TIMESTAMP}:
@@ -253,7 +253,7 @@ def to_text(_call: Call, domains: list[Domain]) -> Domain:
         raise QueryRefused(
             "numbers with decimals cannot be cast to text: engines write them differently", hint="ROUND(x) first"
         )
-    return a if a.kind is Kind.TEXT else Domain(Kind.TEXT, nullable=a.nullable, made=_CHARACTERS[a.kind])
+    return a if a.kind is Kind.TEXT else Domain(Kind.TEXT, nullable=a.nullable, longest_computed=_CHARACTERS[a.kind])
 
 
 def to_date(_call: Call, domains: list[Domain]) -> Domain:

@@ -139,11 +139,11 @@ def _root_or_power(a: Domain, exponent: Fraction, *, nullable: bool) -> Domain:
         return Domain(Kind.REAL, zero, nullable=True)
     ends = [max(zero, zero if a.low is None else a.low), max(zero, a.high)]
     logs = [float(exponent) * math.log(end) for end in ends if end > 0]
-    if any(each > _LARGEST_EXPONENT for each in logs):
+    if any(log > _LARGEST_EXPONENT for log in logs):
         return Domain(Kind.REAL, zero, nullable=True)
-    found = [math.exp(each) for each in logs] or [0.0]
-    low = zero if len(logs) < 2 else max(zero, _float_bound(min(found), up=False))
-    return Domain(Kind.REAL, low, _float_bound(max(found), up=True), nullable=nullable)
+    powers = [math.exp(log) for log in logs] or [0.0]
+    low = zero if len(logs) < 2 else max(zero, _float_bound(min(powers), up=False))
+    return Domain(Kind.REAL, low, _float_bound(max(powers), up=True), nullable=nullable)
 
 
 def sign(call: Call, domains: list[Domain]) -> Domain:
@@ -276,7 +276,9 @@ def extreme(pick: Callable[[Fraction, Fraction], Fraction]) -> Rule:
         for domain in domains[1:]:
             least, greatest = domain.ends()
             low, high = pick(low, least), pick(high, greatest)
-        return number_between(low, high, nullable=any_nullable(domains), integer=all(is_int(each) for each in domains))
+        return number_between(
+            low, high, nullable=any_nullable(domains), integer=all(is_int(domain) for domain in domains)
+        )
 
     return rule
 

@@ -21,7 +21,7 @@ from giveortake.advice import declaring
 from giveortake.errors import QueryRefused
 from giveortake.plan.domains import Domain, Kind
 from giveortake.plan.expressions import Call, ColumnReference, Expression, Literal, require_shallow
-from giveortake.plan.relations import Derive, JoinPublic, Relation, Scan, Union, require_few_kept, require_short_texts
+from giveortake.plan.relations import Derive, JoinPublic, Relation, Scan, Union, require_short_keys, require_short_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -86,8 +86,8 @@ class Aggregate:
     beside: Expression | None = None
 
     def __post_init__(self) -> None:
-        for each in self.expressions:
-            require_shallow(each)
+        for expression in self.expressions:
+            require_shallow(expression)
         if self.quantile is not None and not 0 <= self.quantile <= 1:
             part = self.quantile / 100
             hint = f"write {float(part):g} for {float(self.quantile):g} percent" if 0 <= part <= 1 else "write 0.9"
@@ -96,7 +96,7 @@ class Aggregate:
     @property
     def expressions(self) -> tuple[Expression, ...]:
         """The expressions that it aggregates."""
-        return tuple(each for each in (self.of, self.beside) if each is not None)
+        return tuple(expression for expression in (self.of, self.beside) if expression is not None)
 
     @property
     def is_distinct(self) -> bool:
@@ -124,10 +124,10 @@ class Aggregate:
         self._require_bounds(schema)
 
     def _require_bounds(self, schema: Schema) -> None:
-        for each in self.expressions:
-            domain = each.domain(schema)
+        for expression in self.expressions:
+            domain = expression.domain(schema)
             if self.is_clamped:
-                _require_bounded(_ENDS.get(self.quantile, self.kind), each, domain)
+                _require_bounded(_ENDS.get(self.quantile, self.kind), expression, domain)
 
     def feature_domain(self, schema: Schema, most_rows: int | None) -> Domain:
         """The domain of one person's value, given the schema and the most rows a person can have."""
@@ -165,9 +165,9 @@ class Aggregate:
 
     def to_json(self) -> Any:
         """The aggregate as plain lists, numbers and text."""
-        of = None if self.of is None else self.of.to_json()
-        beside = [] if self.beside is None else [self.beside.to_json()]
-        return [str(self.kind), of, None if self.quantile is None else str(self.quantile), *beside]
+        first = None if self.of is None else self.of.to_json()
+        second = [] if self.beside is None else [self.beside.to_json()]
+        return [str(self.kind), first, None if self.quantile is None else str(self.quantile), *second]
 
 
 def count_if(condition: Expression) -> Aggregate:
@@ -186,15 +186,15 @@ class AggregateFunction:
 
     sql: tuple[str, ...]  # how SQL spells it
     label: str  # the name of a column without a stated one
-    of: Callable[..., Aggregate]
+    build: Callable[..., Aggregate]
     arguments: int = 1
 
 
 def _of_pairs(kind: AggregateKind, sql: str) -> AggregateFunction:
-    def of(y: Expression, x: Expression) -> Aggregate:
+    def build(y: Expression, x: Expression) -> Aggregate:
         return Aggregate(kind, y, beside=x)
 
-    return AggregateFunction((sql,), sql.lower(), of, arguments=2)
+    return AggregateFunction((sql,), sql.lower(), build, arguments=2)
 
 
 AGGREGATES = {  # by their names in frames; COUNT(*), COUNT(DISTINCT …) and quantiles have forms of their own
@@ -223,12 +223,12 @@ AGGREGATES = {  # by their names in frames; COUNT(*), COUNT(DISTINCT …) and qu
 _ENDS: dict[Fraction | None, AggregateKind] = {Fraction(0): AggregateKind.MINIMUM, Fraction(1): AggregateKind.MAXIMUM}
 
 
-def _require_bounded(kind: AggregateKind, of: Expression, domain: Domain) -> None:
-    named = f"`{of.name}`" if isinstance(of, ColumnReference) else "the expression"
+def _require_bounded(kind: AggregateKind, expression: Expression, domain: Domain) -> None:
+    named = f"`{expression.name}`" if isinstance(expression, ColumnReference) else "the expression"
     if not domain.kind.is_number:
         raise QueryRefused(
             f"the {kind} of {named} needs numbers, and its values are {domain.kind}",
-            hint=_as_bounds(of, domain) or _NUMBERS_INSTEAD[domain.kind],
+            hint=_as_bounds(expression, domain) or _NUMBERS_INSTEAD[domain.kind],
         )
     if not domain.is_bounded:
         raise QueryRefused(
@@ -252,15 +252,15 @@ _NUMBERS_INSTEAD = {
 }
 
 
-def _as_bounds(of: Expression, domain: Domain) -> str | None:
+def _as_bounds(expression: Expression, domain: Domain) -> str | None:
     """The hint for a column whose one declared category was probably meant as bounds, such as `0-5000`."""
-    if not isinstance(of, ColumnReference) or domain.categories is None:
+    if not isinstance(expression, ColumnReference) or domain.categories is None:
         return None
-    texts = [each for each in domain.categories if isinstance(each, str)]
+    texts = [category for category in domain.categories if isinstance(category, str)]
     ends = span_of(texts[0]) if len(texts) == 1 else None
     if ends is None:
         return None
-    return f"its one category, {texts[0]!r}, looks like bounds: declare `{of.name}` from {ends[0]} to {ends[1]}"
+    return f"its one category, {texts[0]!r}, looks like bounds: declare `{expression.name}` from {ends[0]} to {ends[1]}"
 
 
 def span_of(text: str) -> tuple[str, str] | None:
@@ -269,8 +269,8 @@ def span_of(text: str) -> tuple[str, str] | None:
     >>> span_of("0-5000"), span_of("9-1"), span_of("north-west")
     (('0', '5000'), None, None)
     """
-    found = _SPAN.fullmatch(text)
-    return None if found is None or Fraction(found[1]) >= Fraction(found[2]) else (found[1], found[2])
+    match = _SPAN.fullmatch(text)
+    return None if match is None or Fraction(match[1]) >= Fraction(match[2]) else (match[1], match[2])
 
 
 _SPAN = re.compile(r" *(-?[0-9]{1,30}(?:\.[0-9]{1,30})?) *(?:-|–|\.\.|to) *(-?[0-9]{1,30}(?:\.[0-9]{1,30})?) *")
@@ -496,11 +496,11 @@ class Question:
             )
         for aggregate in aggregates:
             aggregate.require_releasable(schema)
-        measured = (each for aggregate in aggregates for each in aggregate.expressions)
+        measured = (expression for aggregate in aggregates for expression in aggregate.expressions)
         keys = [key for _, key in self.keys]
         require_short_texts(self.relation, [*keys, *measured])
         distinct = (aggregate.of for aggregate in aggregates if aggregate.is_distinct and aggregate.of is not None)
-        require_few_kept(self.relation, [*keys, *distinct])
+        require_short_keys(self.relation, [*keys, *distinct])
 
     def _require_known(self) -> None:
         """Refuse SELECT DISTINCT unless all keys are declared: then it needs no rows."""
@@ -535,8 +535,8 @@ class Question:
                     "OVER inside OVER is not answered",
                     hint="SELECT region, SUM(COUNT(*)) OVER () AS n FROM trips GROUP BY region",
                 )
-            asked = {*window.partition, *(each.column for each in window.order if each.by is None)}
-            if not asked <= names:
+            columns = {*window.partition, *(order.column for order in window.order if order.by is None)}
+            if not columns <= names:
                 raise QueryRefused("OVER goes by keys and by aggregates of the answer", hint="GROUP BY the column")
 
     @property
@@ -599,13 +599,13 @@ def hidden_outputs(node: Question | Condition | Order) -> list[Output]:
             parts: tuple[object, ...] = (*([] if node.having is None else [node.having]), *node.order)
         case _:
             parts = parts_of(node)
-    found: list[Output] = []
+    outputs: list[Output] = []
     for part in parts:
         if isinstance(part, Condition | Order):
-            found += hidden_outputs(part)
+            outputs += hidden_outputs(part)
         elif isinstance(part, OUTPUTS) and not isinstance(part, Fraction):
-            found.append(part)
-    return found
+            outputs.append(part)
+    return outputs
 
 
 def windows_in(node: object) -> list[Window]:
@@ -624,8 +624,8 @@ def with_aggregates(node: Output, change: Callable[[Aggregate], Aggregate]) -> O
         case Computed():
             return replace(node, parts=tuple(with_aggregates(part, change) for part in node.parts))
         case Window():
-            of = None if node.of is None else with_aggregates(node.of, change)
-            return replace(node, of=of, order=tuple(ordered_by(each, change) for each in node.order))
+            output = None if node.of is None else with_aggregates(node.of, change)
+            return replace(node, of=output, order=tuple(ordered_by(order, change) for order in node.order))
         case _:
             return node
 
@@ -654,7 +654,7 @@ def _keys_instead(key: Expression, kind: Kind) -> str:
     if kind is Kind.TIMESTAMP:
         return f"DATE_TRUNC('day', {name}), or CAST({name} AS DATE)"
     declared = declaring(name, '{"bounds": (1, 20), "integer": True}', "1,2,3")
-    return declared.rewritten(lambda said: f"BUCKET({name}, width); whole numbers of a CSV file: {said}")
+    return declared.rewritten(lambda hint: f"BUCKET({name}, width); whole numbers of a CSV file: {hint}")
 
 
 _JOINED = {"and": 2, "or": 2, "not": 1}

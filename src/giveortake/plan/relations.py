@@ -274,17 +274,17 @@ class Derive(Unary):
     def __post_init__(self) -> None:
         _require_names_apart([name for name, _ in self.named])
         inside, person = self.source.schema, self.source.person
-        found = {}
+        schema = {}
         for name, expression in self.named:
             require_shallow(expression)
-            found[name] = expression.domain(inside)
+            schema[name] = expression.domain(inside)
             if person is not None and _same(name, person) and (name, expression) != (person, ColumnReference(person)):
                 raise QueryRefused(
                     f"`{name}` says whose row it is and cannot be redefined", hint="give the new column another name"
                 )
-        if person is not None and person not in found:
-            found[person] = inside[person]
-        object.__setattr__(self, "_schema", found)
+        if person is not None and person not in schema:
+            schema[person] = inside[person]
+        object.__setattr__(self, "_schema", schema)
 
     @property
     def schema(self) -> dict[str, Domain]:
@@ -294,11 +294,15 @@ class Derive(Unary):
         return tuple(expression for _, expression in self.named)
 
     def is_one_row_for(self, columns: Set[str]) -> bool:
-        same = {each.name for name, each in self.named if name in columns and isinstance(each, ColumnReference)}
+        same = {
+            expression.name
+            for name, expression in self.named
+            if name in columns and isinstance(expression, ColumnReference)
+        }
         return self.source.is_one_row_for(same)
 
     def to_json(self) -> Any:
-        return ["derive", self.source.to_json(), [[name, each.to_json()] for name, each in self.named]]
+        return ["derive", self.source.to_json(), [[name, expression.to_json()] for name, expression in self.named]]
 
 
 @final
@@ -321,7 +325,7 @@ class JoinPublic(Unary):
                 f"`{self.public_column}` is not unique in the public table `{self.public.name}`, so that a join would "
                 "multiply rows",
                 hint=f"make `{self.public_column}` unique in `{self.public.name}`"
-                + "".join(f", or join on `{each}`" for each in sorted(self.public.unique & {*self.source.schema})),
+                + "".join(f", or join on `{column}`" for column in sorted(self.public.unique & {*self.source.schema})),
             )
         inside = self.source.schema
         theirs, ours = self.public.schema[self.public_column], self.on.domain(inside)
@@ -446,10 +450,10 @@ class PerPerson(Unary):
     def schema(self) -> dict[str, Domain]:
         inside = self.source.schema
         person = str(self.source.person)
-        found = {person: inside[person], **{key: inside[key] for key in self.keys}}
+        schema = {person: inside[person], **{key: inside[key] for key in self.keys}}
         most = self.source.most_rows
-        found.update({name: feature.feature_domain(inside, most) for name, feature in self.features})
-        return found
+        schema.update({name: feature.feature_domain(inside, most) for name, feature in self.features})
+        return schema
 
     @property
     def most_rows(self) -> int | None:
@@ -507,8 +511,8 @@ def _either(one: Domain, other: Domain) -> Domain:
         listed = tuple(dict.fromkeys((*one.categories, *other.categories)))
     step = one.step if one.step == other.step else None
     kind = Kind.REAL if one.kind is Kind.DECIMAL and step is None else one.kind
-    made = max(one.width, other.width) if kind is Kind.TEXT else None
-    return Domain(kind, low, high, listed, one.nullable or other.nullable, step, made=made)
+    longest = max(one.width, other.width) if kind is Kind.TEXT else None
+    return Domain(kind, low, high, listed, one.nullable or other.nullable, step, longest_computed=longest)
 
 
 MOST_MADE = 1 << 16  # characters of all texts that a question makes from one row
@@ -523,17 +527,18 @@ _SHORTER = "take parts of texts first: SUBSTRING(x, 1, 100); or let the custodia
 
 def require_short_texts(relation: Relation, expressions: Iterable[Expression]) -> None:
     """Refuse a question whose texts could be too long together; `expressions` are its keys and what it aggregates."""
-    made = _made_by(relation) + _made_of(expressions, relation.schema)
-    if made > MOST_MADE:
+    characters = _computed_characters_in(relation) + _computed_characters(expressions, relation.schema)
+    if characters > MOST_MADE:
         raise QueryRefused(
-            f"the texts that the question makes of one row could have {made:,} characters, more than {MOST_MADE:,}",
+            f"the texts that the question makes of one row could have {characters:,} characters, more than "
+            f"{MOST_MADE:,}",
             hint=_SHORTER,
         )
 
 
-def require_few_kept(relation: Relation, kept: Iterable[Expression]) -> None:
+def require_short_keys(relation: Relation, expressions: Iterable[Expression]) -> None:
     """Refuse to group by, or count distinct, computed texts that could be too long together."""
-    characters = _kept_of(kept, relation.schema) + _kept_by(relation)
+    characters = _key_characters(expressions, relation.schema) + _key_characters_in(relation)
     rows = (relation.most_rows or 1) if person_joins(relation) else 1
     if characters > MOST_KEPT or characters * rows > MOST_JOINED:
         raise QueryRefused(
@@ -543,37 +548,41 @@ def require_few_kept(relation: Relation, kept: Iterable[Expression]) -> None:
         )
 
 
-def _kept_by(relation: Relation) -> int:
+def _key_characters_in(relation: Relation) -> int:
     own = 0
     if isinstance(relation, PerPerson):
-        distinct = (each.of for _, each in relation.features if each.is_distinct and each.of is not None)
-        own = _kept_of([*map(ColumnReference, relation.keys), *distinct], relation.source.schema)
-    return own + sum(map(_kept_by, relation.sources))
+        distinct = (feature.of for _, feature in relation.features if feature.is_distinct and feature.of is not None)
+        own = _key_characters([*map(ColumnReference, relation.keys), *distinct], relation.source.schema)
+    return own + sum(map(_key_characters_in, relation.sources))
 
 
-def _kept_of(expressions: Iterable[Expression], schema: Schema) -> int:
+def _key_characters(expressions: Iterable[Expression], schema: Schema) -> int:
     """The widths of computed texts; stored texts take no additional room."""
-    return sum(each.domain(schema).made or 0 for each in expressions)
+    return sum(expression.domain(schema).longest_computed or 0 for expression in expressions)
 
 
-def _made_by(relation: Relation) -> int:
-    made = sum(map(_made_by, relation.sources))
-    return made + _made_of(relation.computed(), relation.source.schema) if isinstance(relation, Unary) else made
+def _computed_characters_in(relation: Relation) -> int:
+    characters = sum(map(_computed_characters_in, relation.sources))
+    return (
+        characters + _computed_characters(relation.computed(), relation.source.schema)
+        if isinstance(relation, Unary)
+        else characters
+    )
 
 
-def _made_of(expressions: Iterable[Expression], schema: Schema) -> int:
-    return sum(_made_in(expression, schema) for expression in expressions)
+def _computed_characters(expressions: Iterable[Expression], schema: Schema) -> int:
+    return sum(_characters_of_call(expression, schema) for expression in expressions)
 
 
-def _made_in(expression: Expression, schema: Schema) -> int:
+def _characters_of_call(expression: Expression, schema: Schema) -> int:
     """The widths of all texts that functions make, nested ones included."""
     if not isinstance(expression, Call):
         return 0
-    made = sum(_made_in(argument, schema) for argument in expression.arguments)
+    characters = sum(_characters_of_call(argument, schema) for argument in expression.arguments)
     if expression.name == "ilike":  # makes a text in lower case first
-        return made + expression.arguments[0].domain(schema).width
+        return characters + expression.arguments[0].domain(schema).width
     domain = expression.domain(schema)
-    return made + domain.width if domain.kind is Kind.TEXT else made
+    return characters + domain.width if domain.kind is Kind.TEXT else characters
 
 
 def require_few_steps(relation: Relation) -> None:
@@ -612,8 +621,8 @@ def _grown(relation: Relation) -> tuple[int, int]:
         case PerPerson(keys=()):
             return 1, 0
         case JoinPersons():
-            (one, each), (other, beside) = _grown(relation.left), _grown(relation.right)
-            if each and beside:
+            (left_rows, left_times), (right_rows, right_times) = _grown(relation.left), _grown(relation.right)
+            if left_times and right_times:
                 raise QueryRefused(
                     "a person may have any number of rows on both sides of the join, and all pairs of them would be "
                     "made",
@@ -623,8 +632,8 @@ def _grown(relation: Relation) -> tuple[int, int]:
                         between="; or ",
                     ),
                 )
-            other = max(other, 1)  # a row that finds none is kept by a left join
-            return one * other, each * other + one * beside
+            right_rows = max(right_rows, 1)  # a row that finds none is kept by a left join
+            return left_rows * right_rows, left_times * right_rows + left_rows * right_times
         case _ if relation.sources:
             grown = [_grown(source) for source in relation.sources]
             return sum(rows for rows, _ in grown), sum(times for _, times in grown)

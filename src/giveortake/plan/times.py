@@ -73,7 +73,7 @@ def name_of(names: tuple[str, ...]) -> Rule:
         require_written(call)
         (a,) = kinds_only(call, domains, *MOMENTS)
         listed: tuple[Value, ...] = (*names, None) if a.nullable else names
-        return Domain(Kind.TEXT, categories=listed, nullable=a.nullable, made=max(map(len, names)))
+        return Domain(Kind.TEXT, categories=listed, nullable=a.nullable, longest_computed=max(map(len, names)))
 
     return rule
 
@@ -94,7 +94,7 @@ def moved(call: Call, domains: list[Domain]) -> Domain:
         return Domain(Kind.TIMESTAMP, nullable=True)
     by = int(step)
     if a.categories is not None:
-        known = [None if each is None else _moved(call.name, each, by) for each in a.categories]  # type: ignore[arg-type]  # (days, by their kind)
+        known = [None if day is None else _moved(call.name, day, by) for day in a.categories]  # type: ignore[arg-type]  # (days, by their kind)
         return Domain(Kind.DATE, categories=tuple(dict.fromkeys(known)), nullable=a.nullable or None in known)
     if a.low is None or a.high is None:
         return Domain(Kind.DATE, nullable=True)
@@ -106,8 +106,8 @@ def moved(call: Call, domains: list[Domain]) -> Domain:
 def _moved(name: str, day: dt.date, by: int) -> dt.date | None:
     """The moved day, or None outside the years 1 to 9999; if the month is too short, its last day."""
     if name == "add_days":
-        found = day.toordinal() + by
-        return dt.date.fromordinal(found) if _FIRST <= found <= _LAST else None
+        ordinal = day.toordinal() + by
+        return dt.date.fromordinal(ordinal) if _FIRST <= ordinal <= _LAST else None
     year, month = divmod(day.year * 12 + day.month - 1 + by, 12)
     if not dt.MINYEAR <= year <= dt.MAXYEAR:
         return None
@@ -159,7 +159,7 @@ def difference(call: Call, domains: list[Domain]) -> Domain:
 
 def _ends(domain: Domain) -> tuple[dt.date, dt.date] | None:
     if domain.categories is not None:
-        days = [dt.date(each.year, each.month, each.day) for each in domain.categories if isinstance(each, dt.date)]
+        days = [dt.date(day.year, day.month, day.day) for day in domain.categories if isinstance(day, dt.date)]
         return (min(days), max(days)) if days else None
     if domain.low is None or domain.high is None:
         return None
@@ -222,15 +222,15 @@ def moment(text: str) -> dt.date:
     (datetime.date(2024, 1, 31), datetime.datetime(2024, 1, 31, 12, 0))
     """
     try:
-        found = dt.date.fromisoformat(text) if len(text) == _DAY else dt.datetime.fromisoformat(text)
+        day = dt.date.fromisoformat(text) if len(text) == _DAY else dt.datetime.fromisoformat(text)
     except ValueError:
-        found = None
-    if found is None or (isinstance(found, dt.datetime) and found.tzinfo is not None):
+        day = None
+    if day is None or (isinstance(day, dt.datetime) and day.tzinfo is not None):
         raise QueryRefused(
             "a date is compared with a text that is not a date",
             hint="write dates as '2024-01-31', times as '2024-01-31 12:00'",
         )
-    return found
+    return day
 
 
 def as_moment(argument: Expression) -> Expression:
@@ -242,8 +242,10 @@ def as_moment(argument: Expression) -> Expression:
 
 def compared(name: str, arguments: Sequence[Expression], schema: Schema) -> tuple[Expression, ...]:
     """The arguments of a function; if it compares dates or times with literal texts, those are converted."""
-    if name in _COMPARISONS and any(isinstance(each, Literal) and isinstance(each.value, str) for each in arguments):
-        kinds = {each.domain(schema).kind for each in arguments}
+    if name in _COMPARISONS and any(
+        isinstance(argument, Literal) and isinstance(argument.value, str) for argument in arguments
+    ):
+        kinds = {argument.domain(schema).kind for argument in arguments}
         if kinds & MOMENTS:
             return tuple(map(as_moment, arguments))
     return tuple(arguments)
@@ -253,5 +255,5 @@ def with_moments(expression: Expression, schema: Schema) -> Expression:
     """An expression in which literal texts compared with dates or times are converted."""
     if not isinstance(expression, Call):
         return expression
-    parts = compared(expression.name, [with_moments(each, schema) for each in expression.arguments], schema)
+    parts = compared(expression.name, [with_moments(argument, schema) for argument in expression.arguments], schema)
     return expression if parts == expression.arguments else Call(expression.name, parts)

@@ -38,16 +38,18 @@ def workloads(lines: Sequence[dict[str, Any]], *, title: str | None = None) -> A
     ordered = sorted((line for line in lines if line["of"] == "n"), key=lambda line: line["sd"])
     ways = {"sd": "planned together", "equal_sd": "an equal split"}
     dots = [
-        (" × ".join(line["table"]) or "total", way, line[each]) for line in _some(ordered) for each, way in ways.items()
+        (" × ".join(line["table"]) or "total", way, line[column])
+        for line in _some(ordered)
+        for column, way in ways.items()
     ]
-    rms = [math.sqrt(sum(line[each] ** 2 for line in ordered) / len(ordered)) for each in ways]
-    of = counted(len(ordered), "table")
-    said = f"Noise in a cell of {of}: deviation {rms[0]:,.4g} rows, {rms[1]:,.4g} by an equal split"
+    rms = [math.sqrt(sum(line[column] ** 2 for line in ordered) / len(ordered)) for column in ways]
+    tables = counted(len(ordered), "table")
+    default_title = f"Noise in a cell of {tables}: deviation {rms[0]:,.4g} rows, {rms[1]:,.4g} by an equal split"
     return _dots(
         dots,
         dict(zip(ways.values(), ("circle", "diamond"), strict=True)),
         "standard deviation of a cell, in rows",
-        title or said,
+        title or default_title,
     )
 
 
@@ -59,10 +61,10 @@ def predicted_errors(tables: Sequence[tuple[str, bool, float]], *, title: str | 
     """
     ordered = sorted(tables, key=lambda table: (not table[1], table[2]))
     dots = [(name, "measured" if measured else "not measured (≥)", error) for name, measured, error in _some(ordered)]
-    count, were = sum(each for _, each, _ in ordered), "was" if len(ordered) == 1 else "were"
-    said = f"Predicted errors: {count} of {counted(len(ordered), 'table')} {were} measured"
+    count, were = sum(is_measured for _, is_measured, _ in ordered), "was" if len(ordered) == 1 else "were"
+    default_title = f"Predicted errors: {count} of {counted(len(ordered), 'table')} {were} measured"
     ways = {"measured": "circle", "not measured (≥)": "triangle-right"}
-    return _dots(dots, ways, "predicted total variation distance", title or said)
+    return _dots(dots, ways, "predicted total variation distance", title or default_title)
 
 
 def _some(ordered: list[Any]) -> list[Any]:
@@ -76,11 +78,11 @@ def _dots(dots: list[tuple[str, str, float]], shapes: dict[str, str], measure: s
     ways = {
         way: (shape, colour)
         for (way, shape), colour in zip(shapes.items(), COLOURS[2:0:-1], strict=True)
-        if way in {each for _, each, _ in dots}
+        if way in {used_way for _, used_way, _ in dots}
     }
-    shape, colour = (alt.Scale(domain=list(ways), range=[each[place] for each in ways.values()]) for place in (0, 1))
+    shape, colour = (alt.Scale(domain=list(ways), range=[style[index] for style in ways.values()]) for index in (0, 1))
     chart = (
-        alt.Chart(alt.Data(values=[{"table": name, "way": way, "much": much} for name, way, much in dots]))
+        alt.Chart(alt.Data(values=[{"table": name, "way": way, "much": amount} for name, way, amount in dots]))
         .mark_point(filled=True, size=60, opacity=1)
         .encode(
             x=alt.X("much:Q", title=measure, scale=alt.Scale(zero=True)),
@@ -135,16 +137,16 @@ def caps(profile: Sizes, *, epsilon: Number | None = None, title: str | None = N
     )
     most = max(line["error"] for line in lines)
     band = [{"part": _BAND, "cap": line["cap"], "low": line["low"], "high": min(line["high"], most)} for line in lines]
-    held = (
+    band_chart = (
         alt.Chart(alt.Data(values=band))
         .mark_area(opacity=0.15)
         .encode(x=cap, y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), fill=_band(alt))
     )
     best, is_open = least_error(lines)
     spent = exact.shown(profile.epsilon if epsilon is None else exact.spendable("epsilon", epsilon))
-    said = f"COUNT(*) of {profile.table} at ε = {spent}: the least error is at {best['cap']:,.0f} rows"
-    said += ", the last cap tried: a larger one may be better" * is_open
-    return finished(held + drawn, title or said)
+    default_title = f"COUNT(*) of {profile.table} at ε = {spent}: the least error is at {best['cap']:,.0f} rows"
+    default_title += ", the last cap tried: a larger one may be better" * is_open
+    return finished(band_chart + drawn, title or default_title)
 
 
 def _band(alt: Any) -> Any:

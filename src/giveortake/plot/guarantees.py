@@ -48,8 +48,8 @@ def posterior(promises: Promises = EPSILONS) -> Any:
     rows = []
     for promise in listed:
         for prior in _DENSE:
-            found = beliefs(promise, prior) or (Fraction(0), Fraction(1), None)
-            for side, value in (("low", found[0]), ("high", found[1])):
+            bounds = beliefs(promise, prior) or (Fraction(0), Fraction(1), None)
+            for side, value in (("low", bounds[0]), ("high", bounds[1])):
                 rows.append({"before": float(prior), "after": float(value), "promise": name(promise), "side": side})
     share = alt.Axis(format="%")
     cautious = any(not isinstance(promise, PureDP) for promise in listed)
@@ -95,11 +95,11 @@ def groups(promise: Guarantee | Number = 1, sizes: Sequence[int] = tuple(range(1
     for size in sizes:
         for prior in (Fraction(1, 10), Fraction(1, 2)):
             try:
-                found = beliefs(single.group(whole("size", size)), prior)
+                bounds = beliefs(single.group(whole("size", size)), prior)
             except Unprovable:
-                found = None
-            cautious = cautious or (found is not None and found[2] is not None)
-            high = Fraction(1) if found is None else found[1]
+                bounds = None
+            cautious = cautious or (bounds is not None and bounds[2] is not None)
+            high = Fraction(1) if bounds is None else bounds[1]
             rows.append({"size": size, "high": float(high), "before": f"{shown(100 * prior)} % before", "side": "high"})
     return lines(
         rows,
@@ -120,8 +120,8 @@ def composition(epsilon: Number = "0.1", *, delta: Number = "1e-6", releases: Se
     rows = []
     for times in counts:
         for method, words in METHODS.items():
-            found = accounting.compose([event] * times, delta=delta, method=method)  # type: ignore[arg-type]  # (one of the names there are)
-            total = found.epsilon  # type: ignore[attr-defined]  # (at a δ, it has an ε)
+            guarantee = accounting.compose([event] * times, delta=delta, method=method)  # type: ignore[arg-type]  # (one of the names there are)
+            total = guarantee.epsilon  # type: ignore[attr-defined]  # (at a δ, it has an ε)
             rows.append({"releases": times, "epsilon": float(total), "method": words, "side": "one"})
     return lines(
         rows,
@@ -200,15 +200,15 @@ def save_explanation(promise: Guarantee, folder: Path, *, suffix: str = "svg") -
 
     >>> import tempfile
     >>> from pathlib import Path
-    >>> made = gt.plot.save_explanation(gt.PureDP(1), Path(tempfile.mkdtemp()))
-    >>> [path.stem for path in made]
+    >>> paths = gt.plot.save_explanation(gt.PureDP(1), Path(tempfile.mkdtemp()))
+    >>> [path.stem for path in paths]
     ['belief', 'attacker', 'groups', 'composition', 'accuracy']
     """
     epsilon = promise.epsilon if isinstance(promise, PureDP | ApproxDP) and promise.epsilon else Fraction(1, 10)
-    beside = [promise, *(PureDP(each) for each in EPSILONS if PureDP(each) != promise)]
+    promises = [promise, *(PureDP(other_epsilon) for other_epsilon in EPSILONS if PureDP(other_epsilon) != promise)]
     charts = {
-        "belief": posterior(beside),
-        "attacker": tradeoff(beside),
+        "belief": posterior(promises),
+        "attacker": tradeoff(promises),
         "groups": groups(promise),
         "composition": composition(epsilon),
         "accuracy": accuracy(sorted({epsilon, Fraction(1, 100), Fraction(1, 10), Fraction(1)})),
@@ -237,10 +237,10 @@ def _kink(promise: Guarantee) -> Fraction:
     return (1 - delta) / (1 + Fraction(math.exp(min(50.0, float(promise.epsilon)))))
 
 
-def _promises(given: Promises) -> list[Guarantee]:
-    one = isinstance(given, Guarantee | str) or not isinstance(given, Iterable)
-    listed: list[Any] = [given] if one else list(given)  # type: ignore[arg-type]  # (not one, so several)
-    return [each if isinstance(each, Guarantee) else PureDP(each) for each in listed]
+def _promises(promises: Promises) -> list[Guarantee]:
+    one = isinstance(promises, Guarantee | str) or not isinstance(promises, Iterable)
+    listed: list[Any] = [promises] if one else list(promises)  # type: ignore[arg-type]  # (not one, so several)
+    return [promise if isinstance(promise, Guarantee) else PureDP(promise) for promise in listed]
 
 
 _POLL_STEPS = 100
@@ -320,13 +320,13 @@ def _decades(altair: Any, first: int, end: int, form: str) -> Any:
 
 
 def _dashes(altair: Any, names: list[str]) -> Any:
-    dashes = [_DASHES[place % len(_DASHES)] for place in range(len(names))]
+    dashes = [_DASHES[index % len(_DASHES)] for index in range(len(names))]
     scale = altair.Scale(domain=names, range=dashes)
     return altair.StrokeDash("promise:N", title=None, sort=names, scale=scale, legend=altair.Legend(symbolSize=1600))
 
 
 def _greys(altair: Any, names: list[str]) -> Any:
-    greys = [_GREYS[place % len(_GREYS)] for place in range(len(names))]
+    greys = [_GREYS[index % len(_GREYS)] for index in range(len(names))]
     return altair.Color("promise:N", title=None, sort=names, scale=altair.Scale(domain=names, range=greys))
 
 
@@ -361,8 +361,8 @@ def burn_down(ledger: Budgets) -> Any:
         rows += [{"entry": number, "left": left, "level": f"{level.kind} {level.name}"} for number, left in points]
     names = [f"{level.kind} {level.name}" for level in levels]
     legend = alt.Legend(title=None, symbolStrokeWidth=2, symbolSize=400, labelLimit=260)
-    colours = alt.Scale(domain=names, range=[COLOURS[place % len(COLOURS)] for place in range(len(names))])
-    dashes = alt.Scale(domain=names, range=[list(DASHES[place % len(DASHES)]) for place in range(len(names))])
+    colours = alt.Scale(domain=names, range=[COLOURS[index % len(COLOURS)] for index in range(len(names))])
+    dashes = alt.Scale(domain=names, range=[list(DASHES[index % len(DASHES)]) for index in range(len(names))])
     chart = (
         alt.Chart(alt.Data(values=rows))
         .mark_line(interpolate="step-after", strokeWidth=2)

@@ -40,30 +40,30 @@ class Rows:
     whole: bool = False
 
     @classmethod
-    def of(cls, form: Form, keys: Sequence[Any], column: Any, first: Any) -> Rows:
+    def from_column(cls, form: Form, keys: Sequence[Any], column: Any, first: Any) -> Rows:
         """The rows of a column. The first estimate of an answer orders all of them, so that charts can be compared."""
-        places, series = form.labels(keys, len(column))
+        labels, series = form.labels(keys, len(column))
         sizes = [_number(value) for value in first]
         values = []
         for row, (value, low, high) in enumerate(column.triples()):
-            text, beside = shown_with_margin(value, low, high)
+            text, margin = shown_with_margin(value, low, high)
             ends = {"low": _number(low), "high": _number(high)}
             values.append(
                 {
-                    "place": form.position(keys, row, places[row]),
+                    "place": form.position(keys, row, labels[row]),
                     "series": series[row],
-                    "key": " · ".join(filter(None, (places[row], series[row]))),
+                    "key": " · ".join(filter(None, (labels[row], series[row]))),
                     "value": _number(value),
                     **ends,
                     "open": _open(low, high),
-                    "shown": f"{text} {beside}".rstrip(),
+                    "shown": f"{text} {margin}".rstrip(),
                 }
             )
         return cls(
             column.name,
             form.heading(keys),
             values,
-            _ordered(places, sizes),
+            _ordered(labels, sizes),
             list(dict.fromkeys(series)),
             whole=column.kind == "integer",
         )
@@ -88,7 +88,7 @@ class Rows:
     def is_near_zero(self) -> bool:
         """Whether an axis that includes zero is at most twice as long as one that does not."""
         drawn = [row for row in self.values if row["place"] is not None]
-        ends = [row[each] for row in drawn for each in ("value", "low", "high") if row[each] is not None]
+        ends = [row[end] for row in drawn for end in ("value", "low", "high") if row[end] is not None]
         return not ends or min(map(abs, (min(ends), max(ends)))) <= max(ends) - min(ends)
 
     def apart(self) -> list[str]:
@@ -103,8 +103,8 @@ class Rows:
 def keys_of(columns: Sequence[Any]) -> list[Any]:
     """The key columns, without columns that are computed from estimates, such as ranks and `n_consistent`."""
     before = list(takewhile(lambda column: not column.has_interval, columns))
-    made = {f"{column.name}_consistent" for column in columns if column.has_interval}
-    return before or [column for column in columns if not column.has_interval and column.name not in made]
+    computed = {f"{column.name}_consistent" for column in columns if column.has_interval}
+    return before or [column for column in columns if not column.has_interval and column.name not in computed]
 
 
 def distinct(labels: Sequence[str], keys: Sequence[object]) -> list[str]:
@@ -113,17 +113,17 @@ def distinct(labels: Sequence[str], keys: Sequence[object]) -> list[str]:
     >>> distinct(["–", "–", "a"], [None, "–", "a"])
     ['–', '– (2)', 'a']
     """
-    given: dict[object, str] = {}
+    labels_by_key: dict[object, str] = {}
     taken: set[str] = set()
     for label, key in zip(labels, keys, strict=True):
-        if key not in given:
+        if key not in labels_by_key:
             candidate, number = label, 1
             while candidate in taken:
                 number += 1
                 candidate = f"{label} ({number})"
-            given[key] = candidate
+            labels_by_key[key] = candidate
             taken.add(candidate)
-    return [given[key] for key in keys]
+    return [labels_by_key[key] for key in keys]
 
 
 def joined(values: Sequence[Any]) -> str:
@@ -135,12 +135,12 @@ def _label(value: Any) -> str:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else number_text(value)
 
 
-def _ordered(places: Sequence[str], sizes: Sequence[float | None]) -> list[str]:
+def _ordered(labels: Sequence[str], sizes: Sequence[float | None]) -> list[str]:
     """Places by the greatest value at each, the greatest first; places without a value come last."""
     greatest: dict[str, float] = {}
-    for place, size in zip(places, sizes, strict=True):
-        greatest[place] = max(greatest.get(place, -math.inf), -math.inf if size is None else size)
-    return sorted(greatest, key=lambda place: -greatest[place])
+    for label, size in zip(labels, sizes, strict=True):
+        greatest[label] = max(greatest.get(label, -math.inf), -math.inf if size is None else size)
+    return sorted(greatest, key=lambda label: -greatest[label])
 
 
 def _number(value: Any) -> float | None:
@@ -271,16 +271,16 @@ class _Along(Form):
     """Keys with an order and distances, along the horizontal axis; other keys are lines of their own."""
 
     axis = _UP
-    place: int
+    key_index: int
 
     def labels(self, keys: Sequence[Any], rows: int) -> tuple[list[str], list[str]]:
-        others = [key for number, key in enumerate(keys) if number != self.place]
-        lines = [tuple(key[row] for key in others) for row in range(rows)]
-        own = [keys[self.place][row] for row in range(rows)]
-        return distinct([joined([each]) for each in own], own), distinct([joined(line) for line in lines], lines)
+        other_keys = [key for number, key in enumerate(keys) if number != self.key_index]
+        lines = [tuple(key[row] for key in other_keys) for row in range(rows)]
+        own = [keys[self.key_index][row] for row in range(rows)]
+        return distinct([joined([value]) for value in own], own), distinct([joined(line) for line in lines], lines)
 
     def heading(self, keys: Sequence[Any]) -> str:
-        return printable(keys[self.place].name)
+        return printable(keys[self.key_index].name)
 
     @abstractmethod
     def encoded(self, rows: Rows) -> Any:
@@ -319,14 +319,14 @@ class _Along(Form):
 class Times(_Along):
     """A line with a band on a time axis. Days and times without a zone mean the same day wherever they are read."""
 
-    place: int
+    key_index: int
     rows: int
 
     def position(self, keys: Sequence[Any], row: int, label: str) -> Any:
-        value = keys[self.place][row]
+        value = keys[self.key_index][row]
         if value is None:
             return None
-        return f"{value.isoformat()}Z" if keys[self.place].kind == "time" else f"{value.isoformat()}T00:00:00Z"
+        return f"{value.isoformat()}Z" if keys[self.key_index].kind == "time" else f"{value.isoformat()}T00:00:00Z"
 
     @property
     def is_line(self) -> bool:
@@ -337,19 +337,19 @@ class Times(_Along):
         span, whole_days = _span(rows)
         few = whole_days and dt.timedelta(0) < span <= _WEEK  # ticks between days would repeat their labels
         ticks: Any = alt.TimeIntervalStep("day", 1) if few else 6
-        written = _written(span, whole_days=whole_days)
-        axis = alt.Axis(labelOverlap=True, labelFlush=False, tickCount=ticks, format=written)
+        date_format = _date_format(span, whole_days=whole_days)
+        axis = alt.Axis(labelOverlap=True, labelFlush=False, tickCount=ticks, format=date_format)
         return alt.X("place:T", title=rows.key, scale=alt.Scale(type="utc"), axis=axis)
 
 
 def _span(rows: Rows) -> tuple[dt.timedelta, bool]:
     """How long a time axis is, and whether all its times are whole days."""
-    found = [dt.datetime.fromisoformat(row["place"]) for row in rows.values if row["place"] is not None]
-    span = max(found) - min(found) if found else dt.timedelta(0)
-    return span, all(each.time() == dt.time(0) for each in found)
+    times = [dt.datetime.fromisoformat(row["place"]) for row in rows.values if row["place"] is not None]
+    span = max(times) - min(times) if times else dt.timedelta(0)
+    return span, all(time.time() == dt.time(0) for time in times)
 
 
-def _written(span: dt.timedelta, *, whole_days: bool) -> str:
+def _date_format(span: dt.timedelta, *, whole_days: bool) -> str:
     """The format of dates on an axis, as in other outputs, and as fine as the axis needs."""
     if span <= _DAYS and not whole_days:
         return "%m-%d %H:%M"
@@ -361,11 +361,11 @@ def _written(span: dt.timedelta, *, whole_days: bool) -> str:
 class Numbers(_Along):
     """Points along numbers in their order; a line with a band where there are many."""
 
-    place: int
+    key_index: int
     rows: int
 
     def position(self, keys: Sequence[Any], row: int, label: str) -> Any:
-        value = keys[self.place][row]
+        value = keys[self.key_index][row]
         return None if value is None else float(value)
 
     @property
@@ -389,9 +389,9 @@ class Categories(Form):
     rows: int
 
     def labels(self, keys: Sequence[Any], rows: int) -> tuple[list[str], list[str]]:
-        found = [tuple(key[row] for key in keys) for row in range(rows)]
-        texts = [joined(each) for each in found]
-        listed: list[object] = list(found) if keys else list(range(rows))
+        key_rows = [tuple(key[row] for key in keys) for row in range(rows)]
+        texts = [joined(key_row) for key_row in key_rows]
+        listed: list[object] = list(key_rows) if keys else list(range(rows))
         return distinct(texts if keys else [str(row + 1) for row in range(rows)], listed), [""] * rows
 
     def position(self, keys: Sequence[Any], row: int, label: str) -> Any:
@@ -426,14 +426,14 @@ def _apart(layers: list[Any], series: list[str]) -> list[Any]:
     """Draw the lines of each layer some pixels apart, where a few would hide each other at one place."""
     if not 1 < len(series) <= _MOST_APART:
         return layers
-    found = []
+    shifted = []
     for layer in layers:
         for number, name in enumerate(series):
             own = layer.transform_filter(altair().datum.series == name)
             own.mark = own.mark.copy()
             own.mark.xOffset = _APART * (number - (len(series) - 1) / 2)
-            found.append(own)
-    return found
+            shifted.append(own)
+    return shifted
 
 
 def _band(row: dict[str, Any]) -> dict[str, Any]:
@@ -451,7 +451,7 @@ def _tooltip(alt: Any, rows: Rows) -> list[Any]:
 
 def _coloured(alt: Any, layer: Any, series: list[str]) -> Any:
     """The same layer with a colour and a dash for each line; the legend has the order of the answer."""
-    colours = [COLOURS[place % len(COLOURS)] for place in range(len(series))]
+    colours = [COLOURS[index % len(COLOURS)] for index in range(len(series))]
     legend = alt.Legend(
         title=None,
         symbolLimit=40,
@@ -464,7 +464,7 @@ def _coloured(alt: Any, layer: Any, series: list[str]) -> Any:
     colour = alt.Color("series:N", scale=alt.Scale(domain=series, range=colours), sort=series, legend=legend)
     if layer.mark.type != "line":
         return layer.encode(color=colour)
-    dashes = [list(DASHES[(place // len(COLOURS) + place) % len(DASHES)]) for place in range(len(series))]
+    dashes = [list(DASHES[(index // len(COLOURS) + index) % len(DASHES)]) for index in range(len(series))]
     dash = alt.StrokeDash("series:N", scale=alt.Scale(domain=series, range=dashes), sort=series, legend=legend)
     return layer.encode(color=colour, strokeDash=dash)
 
@@ -488,10 +488,10 @@ def intervals(answer: Any, *, title: str | None = None) -> Any:
     if not isinstance(answer, Released):
         hint = "gt.plot.intervals(query.answer(epsilon=0.1))"
         raise InvalidParameter("answer", HIDDEN, f"is not an answer: its type is {type(answer).__name__}", hint=hint)
-    charts, told = _charts(answer)
+    charts, undrawn = _charts(answer)
     estimates = [column.name for column in answer.columns if column.has_interval]
     words = title if title is not None else _title(estimates, [key.name for key in keys_of(answer.columns)])
-    return _headed(charts, words, [*_caption(answer), *told])
+    return _headed(charts, words, [*_caption(answer), *undrawn])
 
 
 def panels(answers: Sequence[tuple[str, Any]], *, more: int = 0, title: str | None = None) -> Any:
@@ -501,14 +501,18 @@ def panels(answers: Sequence[tuple[str, Any]], *, more: int = 0, title: str | No
     >>> type(gt.plot.panels([("age", gt.answers.Answer(ages))])).__name__
     'LayerChart'
     """
-    charts, told = [], []
+    charts, undrawn = [], []
     for name, answer in answers:
-        made, without = _charts(answer)
-        charts += [chart.properties(title=altair().TitleParams(printable(name), anchor="start")) for chart in made]
-        told += without
+        own_charts, without = _charts(answer)
+        charts += [
+            chart.properties(title=altair().TitleParams(printable(name), anchor="start")) for chart in own_charts
+        ]
+        undrawn += without
     words = answers[0][0] if len(charts) == 1 else counted(len(answers) + more, "table")
-    rest = [f"{counted(more, 'table')} more: answer[…].plot() draws one"] if more else []
-    return _headed(charts, words if title is None else title, [*_caption(answers[0][1], rows=False), *told, *rest])
+    remaining = [f"{counted(more, 'table')} more: answer[…].plot() draws one"] if more else []
+    return _headed(
+        charts, words if title is None else title, [*_caption(answers[0][1], rows=False), *undrawn, *remaining]
+    )
 
 
 def _charts(answer: Any) -> tuple[list[Any], list[str]]:
@@ -516,19 +520,19 @@ def _charts(answer: Any) -> tuple[list[Any], list[str]]:
     estimates = [column for column in answer.columns if column.has_interval]
     keys = keys_of(answer.columns)
     form = _form(keys, len(answer))
-    found = [Rows.of(form, keys, column, estimates[0]) for column in estimates]
-    lines = len(found[0].series) if found else 0
+    row_sets = [Rows.from_column(form, keys, column, estimates[0]) for column in estimates]
+    lines = len(row_sets[0].series) if row_sets else 0
     if lines > _MOST_LINES:
         raise InvalidParameter(
             "answer",
             HIDDEN,
-            f"has {lines:,} lines along `{found[0].key}`, and a picture tells {_MOST_LINES} apart",
+            f"has {lines:,} lines along `{row_sets[0].key}`, and a picture tells {_MOST_LINES} apart",
             hint=_FEWER,
         )
     if isinstance(form, Categories) and len(answer) > TALLEST:
         problem = f"has {len(answer):,} rows, and a picture has room for {TALLEST}"
         raise InvalidParameter("answer", HIDDEN, problem, hint=_FEWER)
-    return [form.chart(rows) for rows in found], [line for rows in found for line in rows.apart()]
+    return [form.chart(rows) for rows in row_sets], [line for rows in row_sets for line in rows.apart()]
 
 
 def _headed(charts: list[Any], words: str, caption: list[str]) -> Any:
@@ -546,13 +550,13 @@ def _headed(charts: list[Any], words: str, caption: list[str]) -> Any:
 
 def _form(keys: Sequence[Any], rows: int) -> Form:
     """The form that suits the keys: along the first key with an order of its own; the others make lines."""
-    for place, key in enumerate(keys):
+    for index, key in enumerate(keys):
         if sum(value is None for value in key) > _MOST_KEYS_APART:
             continue
         if key.kind in {"date", "time"}:
-            return Times(place, rows)
+            return Times(index, rows)
         if key.kind in {"integer", "decimal", "float"} and _finite(key):
-            return Numbers(place, rows)
+            return Numbers(index, rows)
     return Categories(rows)
 
 
@@ -568,9 +572,13 @@ def _title(estimates: Sequence[str], keys: Sequence[str]) -> str:
 def _caption(answer: Any, *, rows: bool = True) -> list[str]:
     """How many rows there are, how sure they are, and how much of a person counts."""
     caps = caps_of(answer)
-    said = [note for note in notes(answer) if "nothing was charged" not in note]  # which is about one call
+    caption_notes = [note for note in notes(answer) if "nothing was charged" not in note]  # which is about one call
     sure = facts(answer, at_length=True)[not rows :]
-    return [" · ".join(sure), *([] if caps is None or any(caps in note for note in said) else [caps]), *said]
+    return [
+        " · ".join(sure),
+        *([] if caps is None or any(caps in note for note in caption_notes) else [caps]),
+        *caption_notes,
+    ]
 
 
 _MOST_LEVELS = 24  # categories of one feature; of more, those that add most or least are shown
@@ -590,9 +598,9 @@ def shapes(
     scale = alt.Scale(domain=[low - beyond, high + beyond], nice=False)
     charts = [
         (_steps if isinstance(bins[0][0], tuple) else _levels)(
-            alt, name, bins, axis if place % _SHAPES_IN_ROW == 0 else None, scale
+            alt, name, bins, axis if index % _SHAPES_IN_ROW == 0 else None, scale
         )
-        for place, (name, bins) in enumerate(features)
+        for index, (name, bins) in enumerate(features)
     ]
     rows = [alt.hconcat(*charts[start : start + _SHAPES_IN_ROW]) for start in range(0, len(charts), _SHAPES_IN_ROW)]
     bands = "bands of two deviations: noise, sampling and shrinking"
@@ -615,14 +623,14 @@ def _steps(alt: Any, name: str, bins: list[tuple[Any, float, float]], axis: str 
 def _levels(alt: Any, name: str, bins: list[tuple[Any, float, float]], axis: str | None, scale: Any) -> Any:
     """A point with its band for each category, in their order; of many, only the lowest and the highest."""
     if len(bins) > _MOST_LEVELS:
-        ordered = sorted(bins, key=lambda each: each[1])
+        ordered = sorted(bins, key=lambda level: level[1])
         half = _MOST_LEVELS // 2
         bins = ordered[:half] + ordered[-half:]
         name = f"{name} (the lowest and highest {half})"
     rows = [{"x": label, "y": effect, "low": effect - reach, "high": effect + reach} for label, effect, reach in bins]
-    short = sum(len(each["x"]) + 1 for each in rows) < _LETTERS
+    short = sum(len(row["x"]) + 1 for row in rows) < _LETTERS
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("x:N", title=name, sort=[each["x"] for each in rows], axis=alt.Axis(labelAngle=0 if short else -60))
+        x=alt.X("x:N", title=name, sort=[row["x"] for row in rows], axis=alt.Axis(labelAngle=0 if short else -60))
     )
     rule = base.mark_rule(color=COLOURS[2], opacity=0.45, strokeWidth=4).encode(
         y=alt.Y("low:Q", title=axis, scale=scale), y2="high:Q"

@@ -52,13 +52,13 @@ def tag(name: str, *content: object, **attributes: Attribute) -> Markup:
     >>> print(tag("b", "a < b", title='"x"', x1=1.25, class_="note"))
     <b title="&quot;x&quot;" x1="1.25" class="note">a &lt; b</b>
     """
-    written = "".join(_attribute(key, value) for key, value in attributes.items())
-    return Markup(f"<{name}{written}>{joined(*content)}</{name}>")
+    attribute_text = "".join(_attribute(key, value) for key, value in attributes.items())
+    return Markup(f"<{name}{attribute_text}>{joined(*content)}</{name}>")
 
 
 def joined(*content: object) -> Markup:
     """Elements and texts, one after the other."""
-    return Markup("".join(str(each) if isinstance(each, Markup) else text(each) for each in content))
+    return Markup("".join(str(part) if isinstance(part, Markup) else text(part) for part in content))
 
 
 def text(words: object) -> Markup:
@@ -77,8 +77,8 @@ def number(value: float) -> str:
     >>> number(33.33333), number(20.0), number(-0.001)
     ('33.33', '20', '0')
     """
-    written = f"{value:.2f}".rstrip("0").rstrip(".")
-    return "0" if written == "-0" else written
+    digits = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if digits == "-0" else digits
 
 
 def _attribute(key: str, value: Attribute) -> str:
@@ -111,11 +111,11 @@ class Scale:
     @classmethod
     def over(cls, values: Iterable[Value], kind: Kind, *, zero: bool | None = None) -> Scale:
         """The scale that holds all finite values, with zero if `zero`, or if zero is near and `zero` is None."""
-        places = [place for value in values if (place := finite(value)) is not None]
+        coordinates = [coordinate for value in values if (coordinate := finite(value)) is not None]
         if kind in {"date", "time"}:
-            low, high = min(places, default=0.0), max(places, default=_DAY)
+            low, high = min(coordinates, default=0.0), max(coordinates, default=_DAY)
             return cls(low, high if high > low else low + _DAY, "date")
-        low, high = min(places, default=0.0), max(places, default=1.0)
+        low, high = min(coordinates, default=0.0), max(coordinates, default=1.0)
         if zero is None:
             zero = min(abs(low), abs(high)) <= high - low
         low, high = (min(0.0, low), max(0.0, high)) if zero else (low, high)
@@ -124,19 +124,19 @@ class Scale:
             low, high = low - half, high + half
         return cls(low, high)
 
-    def at(self, place: float) -> float:
+    def at(self, value: float) -> float:
         """The position of a place, from 0 to 1; places beyond an end are put at it."""
         if self.kind == "log":
-            share = math.log(max(place, self.low) / self.low) / math.log(self.high / self.low)
+            share = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
         else:
-            share = place / (self.high - self.low) - self.low / (self.high - self.low)
+            share = value / (self.high - self.low) - self.low / (self.high - self.low)
         return min(1.0, max(0.0, share))
 
-    def written(self, place: float) -> str:
+    def label(self, value: float) -> str:
         """A place as text: a number or a date."""
         if self.kind != "date":
-            return brief(place)
-        moment = _moment(place)
+            return brief(value)
+        moment = _moment(value)
         return _day(moment) if self.high - self.low >= _DAY else f"{moment:%H:%M:%S}"
 
     def ticks(self, most: int = 5) -> list[tuple[float, str]]:
@@ -145,14 +145,14 @@ class Scale:
             return _date_ticks(self.low, self.high, most)
         if self.kind == "log":
             return _log_ticks(self.low, self.high, most)
-        found: list[tuple[float, str]] = []
+        ticks: list[tuple[float, str]] = []
         for parts in (max(1, most - 1), 2 * most):  # finer if there would be only one
             step = _step((self.high - self.low) / parts)
             ends = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-            found = [(each * step, brief(each * step, step)) for each in range(ends[0], ends[1] + 1)]
-            if len(found) > 1:
+            ticks = [(multiple * step, brief(multiple * step, step)) for multiple in range(ends[0], ends[1] + 1)]
+            if len(ticks) > 1:
                 break
-        return found
+        return ticks
 
 
 def finite(value: Value) -> float | None:
@@ -195,8 +195,8 @@ def _log_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
     inside: list[float] = []
     for factors in ((1, 2, 5), (1, 3), (1,)):
         powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-        found = [factor * 10.0**power for power in powers for factor in factors]
-        inside = [value for value in found if low * 0.999 <= value <= high * 1.001]
+        candidates = [factor * 10.0**power for power in powers for factor in factors]
+        inside = [value for value in candidates if low * 0.999 <= value <= high * 1.001]
         if len(inside) <= most:
             break
     while len(inside) > most:
@@ -206,37 +206,38 @@ def _log_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
 
 def _date_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
     start, end = _moment(low), _moment(high)
-    found: list[dt.datetime] = []
+    moments: list[dt.datetime] = []
     label: Callable[[dt.datetime], str] = _day
     for seconds in _SECONDS if high - low < _DAY else ():
         if (high - low) / seconds < most:
             first = dt.datetime(start.year, start.month, start.day)
-            found = _every(first, start, end, dt.timedelta(seconds=seconds))
+            moments = _every(first, start, end, dt.timedelta(seconds=seconds))
             return [
-                ((each - _EPOCH).total_seconds(), f"{each:%H:%M}" + f":{each:%S}" * (seconds < 60)) for each in found
+                ((moment - _EPOCH).total_seconds(), f"{moment:%H:%M}" + f":{moment:%S}" * (seconds < 60))
+                for moment in moments
             ]
     for days in _DAYS:
         if (high - low) / _DAY / days < most:
             first = dt.datetime.combine(start.date(), dt.time())
-            found = _every(first, start, end, dt.timedelta(days=days))
+            moments = _every(first, start, end, dt.timedelta(days=days))
             break
     else:
         for months in _MONTH_STEPS:
-            found = list(_every_month(start, end, months))
+            moments = list(_every_month(start, end, months))
             label = _year if months >= 12 else _month
-            if len(found) <= most:
+            if len(moments) <= most:
                 break
-    return [((each - _EPOCH).total_seconds(), label(each)) for each in found[:most]]
+    return [((moment - _EPOCH).total_seconds(), label(moment)) for moment in moments[:most]]
 
 
 def _every(first: dt.datetime, start: dt.datetime, end: dt.datetime, step: dt.timedelta) -> list[dt.datetime]:
     moment = first
-    found = []
+    moments = []
     while moment <= end:
         if moment >= start:
-            found.append(moment)
+            moments.append(moment)
         moment += step
-    return found
+    return moments
 
 
 def _every_month(start: dt.datetime, end: dt.datetime, step: int) -> Iterator[dt.datetime]:
@@ -252,8 +253,8 @@ def _every_month(start: dt.datetime, end: dt.datetime, step: int) -> Iterator[dt
         month += step
 
 
-def _moment(place: float) -> dt.datetime:
-    return _EPOCH + dt.timedelta(seconds=place)
+def _moment(seconds: float) -> dt.datetime:
+    return _EPOCH + dt.timedelta(seconds=seconds)
 
 
 def _day(moment: dt.datetime) -> str:
@@ -289,16 +290,16 @@ class Plane:
 
     def line(self, points: Iterable[tuple[float, float]], **attributes: Attribute) -> Markup:
         """Straight lines from place to place."""
-        found = [f"{number(1000 * self.x.at(x))} {number(1000 * (1 - self.y.at(y)))}" for x, y in points]
-        return self.path("M" + "L".join(found), **attributes)
+        corners = [f"{number(1000 * self.x.at(x))} {number(1000 * (1 - self.y.at(y)))}" for x, y in points]
+        return self.path("M" + "L".join(corners), **attributes)
 
     def band(self, points: Iterable[tuple[float, float, float]], **attributes: Attribute) -> Markup:
         """What lies between two lines over the same places: place, low, high."""
         rows = list(points)
-        there = [(x, low) for x, low, _ in rows]
-        back = [(x, high) for x, _, high in reversed(rows)]
-        found = [f"{number(1000 * self.x.at(x))} {number(1000 * (1 - self.y.at(y)))}" for x, y in there + back]
-        return self.path("M" + "L".join(found) + "Z", **attributes)
+        lower = [(x, low) for x, low, _ in rows]
+        upper = [(x, high) for x, _, high in reversed(rows)]
+        corners = [f"{number(1000 * self.x.at(x))} {number(1000 * (1 - self.y.at(y)))}" for x, y in lower + upper]
+        return self.path("M" + "L".join(corners) + "Z", **attributes)
 
     def mark(self, x: float, y: float, d: str, class_: str = "arrow") -> Markup:
         """A small shape at shares of the plane, from the left and from the top; it is not stretched."""
@@ -317,14 +318,14 @@ class Plane:
         """The whole chart: axes with their ticks, the content, and a label for screen readers."""
         inner = self.height - _TOP - _BOTTOM - (16 if x_title else 0)
         across = [
-            tag("text", said, x=percent(self.x.at(place)), y=inner + 17, class_=_anchor(self.x.at(place)))
-            for place, said in (self.x.ticks(5) if x_ticks is None else x_ticks)
+            tag("text", tick_label, x=percent(self.x.at(value)), y=inner + 17, class_=_anchor(self.x.at(value)))
+            for value, tick_label in (self.x.ticks(5) if x_ticks is None else x_ticks)
         ]
         up = []
-        for place, said in self.y.ticks(4) if y_ticks is None else y_ticks:
-            at = percent(1 - self.y.at(place))
+        for value, tick_label in self.y.ticks(4) if y_ticks is None else y_ticks:
+            at = percent(1 - self.y.at(value))
             up.append(tag("line", x1="0", x2="100%", y1=at, y2=at, class_="grid"))
-            up.append(tag("text", said, x=-7, y=at, dy="0.35em", class_="tick end"))
+            up.append(tag("text", tick_label, x=-7, y=at, dy="0.35em", class_="tick end"))
         frame = tag("line", x1="0", x2="100%", y1="100%", y2="100%", class_="axis")
         plane = tag(
             "svg",
@@ -401,15 +402,15 @@ def figure(answer: Released) -> Markup | None:
     along = next((key for key in keys if key.kind in _ORDERED), None)
     if estimate is None or along is None or sum(value is not None for value in along) < 3:
         return None
-    others = [key for key in keys if key is not along]
-    panels = _panels(along, others, estimate)
+    other_keys = [key for key in keys if key is not along]
+    panels = _panels(along, other_keys, estimate)
     x = Scale.over(along, along.kind, zero=False)
     inside = [row for key, row in zip(along, estimate.triples(), strict=True) if key is not None]
     y = scale_of(
         Column(estimate.name, *map(list, zip(*inside, strict=True)), kind=estimate.kind) if inside else estimate
     )
     drawn = [
-        _panel(name, rows, Plane(x, y, height=150 if others else 210), (estimate.name, along.name))
+        _panel(name, rows, Plane(x, y, height=150 if other_keys else 210), (estimate.name, along.name))
         for name, rows in islice(panels.items(), MOST_PANELS)
     ]
     left = len(panels) - len(drawn)
@@ -440,8 +441,8 @@ def _interval(value: Value, low: Value, high: Value, scale: Scale) -> Iterator[M
             yield _arrow("0", f"M0 {_HEIGHT // 2}l7-5v10z")
         if above is None:
             yield _arrow("100%", f"M0 {_HEIGHT // 2}l-7-5v10z")
-    if (place := finite(value)) is not None:
-        at = percent(scale.at(place))
+    if (middle := finite(value)) is not None:
+        at = percent(scale.at(middle))
         yield tag("line", class_="value", x1=at, x2=at, y1=2, y2=_HEIGHT - 2)
 
 
@@ -453,20 +454,20 @@ def _is_nan(value: Value) -> bool:
     return value != value  # noqa: PLR0124 (what only such a number does)
 
 
-def _end(scale: Scale, place: float) -> str:
+def _end(scale: Scale, value: float) -> str:
     """The label at an end of a scale of bars."""
     if scale.kind == "date":
-        return scale.written(place)
-    return number_text(int(place)) if place == int(place) and abs(place) < 1e15 else number_text(float(f"{place:.4g}"))
+        return scale.label(value)
+    return number_text(int(value)) if value == int(value) and abs(value) < 1e15 else number_text(float(f"{value:.4g}"))
 
 
-def _panels(along: Column, others: Sequence[Column], estimate: Column) -> dict[str, list[tuple[Any, ...]]]:
+def _panels(along: Column, other_keys: Sequence[Column], estimate: Column) -> dict[str, list[tuple[Any, ...]]]:
     """The rows by their other keys, in the order of the answer; each row begins with its place."""
-    found: dict[str, list[tuple[Any, ...]]] = {}
-    names = list(zip(*others, strict=True)) if others else [()] * len(estimate)
+    panels: dict[str, list[tuple[Any, ...]]] = {}
+    names = list(zip(*other_keys, strict=True)) if other_keys else [()] * len(estimate)
     for name, key, row in zip(names, along, estimate.triples(), strict=True):
-        found.setdefault(" · ".join(map(number_text, name)), []).append((finite(key), *row))
-    return found
+        panels.setdefault(" · ".join(map(number_text, name)), []).append((finite(key), *row))
+    return panels
 
 
 def _panel(name: str, rows: Sequence[tuple[Any, ...]], plane: Plane, names: tuple[str, str]) -> Markup:
@@ -477,35 +478,37 @@ def _panel(name: str, rows: Sequence[tuple[Any, ...]], plane: Plane, names: tupl
     runs = _runs(drawn) if is_line else [[row] for row in drawn]
     lines: list[list[tuple[Any, ...]]] = [[tuple(map(finite, row)) for row in run] for run in runs if len(run) > 1]
     inside = [
-        *(plane.band([(place, low, high) for place, _, low, high in run], class_="band") for run in lines),
-        *(plane.line([(place, value) for place, value, _, _ in run], class_="line thin") for run in lines),
+        *(plane.band([(position, low, high) for position, _, low, high in run], class_="band") for run in lines),
+        *(plane.line([(position, value) for position, value, _, _ in run], class_="line thin") for run in lines),
         *_apart([run[0] for run in runs if len(run) == 1], plane, len(drawn)),
     ]
-    said = f"{estimate} by {along}{f', {name}' if name else ''}; the table has the numbers"
-    whole = [(place, str(int(place))) for place, _ in plane.x.ticks(5) if place == int(place)]
+    description = f"{estimate} by {along}{f', {name}' if name else ''}; the table has the numbers"
+    whole = [(position, str(int(position))) for position, _ in plane.x.ticks(5) if position == int(position)]
     ticks_along = None if plane.x.kind == "date" or len(whole) < 2 else whole  # keys: years, numbers of something
-    return plane.chart(*inside, label=said, x_ticks=ticks_along, title=f"{estimate}{f' · {name}' if name else ''}")
+    return plane.chart(
+        *inside, label=description, x_ticks=ticks_along, title=f"{estimate}{f' · {name}' if name else ''}"
+    )
 
 
 def _runs(rows: Sequence[tuple[Any, ...]]) -> list[list[tuple[Any, ...]]]:
     """Rows that a line may join: neighbours in time, none missing between them, each with a value and both ends."""
     step = min((after[0] - before[0] for before, after in pairwise(rows)), default=0.0)
-    found: list[list[tuple[Any, ...]]] = []
+    runs: list[list[tuple[Any, ...]]] = []
     for row in rows:
-        near = bool(found) and row[0] - found[-1][-1][0] <= 1.5 * step  # months are of 28 to 31 days
-        if near and all(finite(each) is not None for each in (*found[-1][-1], *row)):
-            found[-1].append(row)
+        near = bool(runs) and row[0] - runs[-1][-1][0] <= 1.5 * step  # months are of 28 to 31 days
+        if near and all(finite(value) is not None for value in (*runs[-1][-1], *row)):
+            runs[-1].append(row)
         else:
-            found.append([row])
-    return found
+            runs.append([row])
+    return runs
 
 
-def _apart(rows: Sequence[tuple[Any, ...]], plane: Plane, places: int) -> list[Markup]:
+def _apart(rows: Sequence[tuple[Any, ...]], plane: Plane, count: int) -> list[Markup]:
     """Draw each row by itself, narrow enough for so many places."""
-    half = min(6.0, 380 / max(1, places))  # of a tick, in thousandths of the width
+    half = min(6.0, 380 / max(1, count))  # of a tick, in thousandths of the width
     ranges, ticks, arrows = [], [], []
-    for place, value, low, high in rows:
-        at = 1000 * plane.x.at(place)
+    for position, value, low, high in rows:
+        at = 1000 * plane.x.at(position)
         middle = finite(value)
         if low is not None and high is not None and not _is_nan(low) and not _is_nan(high):
             below, above = finite(low), finite(high)
@@ -516,7 +519,7 @@ def _apart(rows: Sequence[tuple[Any, ...]], plane: Plane, places: int) -> list[M
             arrows += [plane.mark(at / 1000, 1.0, "M0 0l-4-6h8z")] * (below is None)
         if middle is not None:
             ticks.append(f"M{number(at - half)} {number(1000 * (1 - plane.y.at(middle)))}h{number(2 * half)}")
-    wide = max(1.5, min(8.0, 300 / max(1, places)))
+    wide = max(1.5, min(8.0, 300 / max(1, count)))
     return [
         plane.path("".join(ranges), class_="range", stroke_width=wide),
         plane.path("".join(ticks), class_="value"),

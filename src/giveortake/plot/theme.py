@@ -49,7 +49,7 @@ def lines(
     alt = altair()
     base = alt.Chart(alt.Data(values=list(rows)))
     scale = alt.Scale(domain=list(order), range=list(COLOURS[: len(order)]))
-    dash = alt.Scale(domain=list(order), range=[list(each) for each in DASHES[: len(order)]])
+    dash = alt.Scale(domain=list(order), range=[list(pattern) for pattern in DASHES[: len(order)]])
     legend = alt.Legend(title=None, symbolStrokeWidth=2, symbolSize=400, labelLimit=260)
     drawn = base.mark_line(strokeWidth=2).encode(
         x=x,
@@ -91,12 +91,12 @@ def without_tags(part: Any) -> Any:
     if isinstance(part, str):
         return _TAG.sub("＜", part)
     if isinstance(part, dict):
-        return {key: without_tags(each) for key, each in part.items()}
+        return {key: without_tags(element) for key, element in part.items()}
     if isinstance(part, list | tuple):
-        return [without_tags(each) for each in part]
-    held = getattr(part, "_kwds", None)
-    if isinstance(held, dict):
-        held.update({key: without_tags(each) for key, each in held.items()})
+        return [without_tags(element) for element in part]
+    keywords = getattr(part, "_kwds", None)
+    if isinstance(keywords, dict):
+        keywords.update({key: without_tags(element) for key, element in keywords.items()})
     return part
 
 
@@ -117,19 +117,19 @@ def save(chart: Any, path: str | os.PathLike[str]) -> Path:
         raise InvalidParameter(
             "chart", chart, "is no chart", hint=f"the chart comes first: save(chart, {str(chart)!r})"
         )
-    place = Path(path)
-    if place.suffix not in SUFFIXES:
-        raise InvalidParameter("path", str(place), "has no suffix of a chart", hint=f"use {', '.join(SUFFIXES)}")
-    place.parent.mkdir(parents=True, exist_ok=True)
+    target = Path(path)
+    if target.suffix not in SUFFIXES:
+        raise InvalidParameter("path", str(target), "has no suffix of a chart", hint=f"use {', '.join(SUFFIXES)}")
+    target.parent.mkdir(parents=True, exist_ok=True)
     finished = configured(chart)
-    match place.suffix:
+    match target.suffix:
         case ".png":
-            finished.save(str(place), scale_factor=2)
+            finished.save(str(target), scale_factor=2)
         case ".html":
-            finished.save(str(place), inline=True, json_kwds={"cls": _InScript})
+            finished.save(str(target), inline=True, json_kwds={"cls": _InScript})
         case _:
-            finished.save(str(place))
-    return place
+            finished.save(str(target))
+    return target
 
 
 def titled_or_saved(draw: Callable[[str | None], Any], title: str | os.PathLike[str] | None) -> Any:

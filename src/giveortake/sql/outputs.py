@@ -61,7 +61,7 @@ def _own_name(node: exp.Anonymous) -> str:
 
 def has_aggregate(node: exp.Expr) -> bool:
     """Whether a node contains an aggregate."""
-    return any(is_aggregate(each) for each in node.walk())
+    return any(is_aggregate(part) for part in node.walk())
 
 
 def aggregate(node: exp.Expr, rows: Rows, *, feature: bool = False) -> tuple[Aggregate, str]:
@@ -71,11 +71,13 @@ def aggregate(node: exp.Expr, rows: Rows, *, feature: bool = False) -> tuple[Agg
         allow(node, "this", "expression")
         allow(node.expression, "this")
         only, node = rows.expression(node.expression.this), node.this
-    found, label = _plain(node, rows)
+    measure, label = _plain(node, rows)
     if not feature:
-        found = found.released(rows.scope.relation.person)
-    name = "_".join([label, *(each.name for each in found.expressions if isinstance(each, ColumnReference))])
-    return (found if only is None else found.where(only)), name
+        measure = measure.released(rows.scope.relation.person)
+    name = "_".join(
+        [label, *(expression.name for expression in measure.expressions if isinstance(expression, ColumnReference))]
+    )
+    return (measure if only is None else measure.where(only)), name
 
 
 def _plain(node: exp.Expr, rows: Rows) -> tuple[Aggregate, str]:
@@ -88,10 +90,10 @@ def _plain(node: exp.Expr, rows: Rows) -> tuple[Aggregate, str]:
                 f"{AGGREGATES[kind].sql[0]} takes {len(names)} arguments",
                 hint="SELECT CORR(amount, age) AS c FROM trips",
             )
-        return AGGREGATES[kind].of(*(rows.expression(node.args[name]) for name in names)), AGGREGATES[kind].label
+        return AGGREGATES[kind].build(*(rows.expression(node.args[name]) for name in names)), AGGREGATES[kind].label
     if isinstance(node, exp.Anonymous) and is_aggregate(node) and len(node.expressions) == 1:
         own = OUR_OWN_AGGREGATES[_own_name(node)]
-        return own.of(rows.expression(node.expressions[0])), own.label
+        return own.build(rows.expression(node.expressions[0])), own.label
     if kind is exp.Count:
         return _count(node, rows)
     if kind in QUANTILES:
@@ -112,18 +114,18 @@ def _plain(node: exp.Expr, rows: Rows) -> tuple[Aggregate, str]:
 
 def _count(node: exp.Expr, rows: Rows) -> tuple[Aggregate, str]:
     allow(node, "this", "big_int")
-    of = node.args.get("this")
-    if of is None:
+    argument = node.args.get("this")
+    if argument is None:
         raise QueryRefused("COUNT() needs an argument", hint="COUNT(*)")
-    if isinstance(of, exp.Star):
-        allow(of)
+    if isinstance(argument, exp.Star):
+        allow(argument)
         return Aggregate(AggregateKind.COUNT_ROWS), "count"
-    if isinstance(of, exp.Distinct):
-        allow(of, "expressions")
-        if len(of.expressions) != 1:
+    if isinstance(argument, exp.Distinct):
+        allow(argument, "expressions")
+        if len(argument.expressions) != 1:
             raise QueryRefused("COUNT(DISTINCT …) of several columns is not answered", hint="COUNT(DISTINCT a || b)")
-        return Aggregate(AggregateKind.COUNT_DISTINCT, rows.expression(of.expressions[0])), "count_distinct"
-    counted = rows.expression(of)
+        return Aggregate(AggregateKind.COUNT_DISTINCT, rows.expression(argument.expressions[0])), "count_distinct"
+    counted = rows.expression(argument)
     if isinstance(counted, Literal) and counted.value is not None:
         return Aggregate(AggregateKind.COUNT_ROWS), "count"
     return Aggregate(AggregateKind.COUNT_VALUES, counted), "count"
@@ -160,7 +162,7 @@ def group_keys(node: exp.Expr) -> list[exp.Expr]:
     if group is None:
         return []
     allow(group, "expressions")
-    return [_by_position(each, node) for each in group.expressions]
+    return [_by_position(key, node) for key in group.expressions]
 
 
 def _by_position(key: exp.Expr, node: exp.Expr) -> exp.Expr:
@@ -260,7 +262,7 @@ class Outputs:
         return self._function(node)
 
     def _column(self, node: exp.Expr) -> Output:
-        known = {name.casefold(): each for name, each in self.named.items()}
+        known = {name.casefold(): output for name, output in self.named.items()}
         name, table = column_name(node)
         if table is None and name.casefold() in known:
             return known[name.casefold()]
@@ -307,8 +309,8 @@ class Outputs:
             allow(node, "this", "expression")
             return Computed("power", (self.read(node.this),), self._constant(node.expression))
         if isinstance(node, exp.Anonymous) and str(node.this).upper() == "CLAMP" and len(node.expressions) == 3:
-            of, low, high = map(self.read, node.expressions)
-            return Computed("least", (Computed("greatest", (of, low)), high))
+            value, low, high = map(self.read, node.expressions)
+            return Computed("least", (Computed("greatest", (value, low)), high))
         why = (
             ": noise would choose the branch, and no interval could say how surely"
             if kind in {exp.Case, exp.If}
@@ -328,38 +330,43 @@ class Outputs:
 
     def _window(self, node: exp.Expr) -> Window:
         allow(node, "this", "partition_by", "order", "spec", "over")
-        of = node.this
-        if type(of) is exp.IgnoreNulls or type(of) is exp.Filter:
-            refuse(of, "with OVER", hint=_OVER_EXAMPLE)
-        partition = tuple(self._key(each) for each in node.args.get("partition_by") or [])
+        function_node = node.this
+        if type(function_node) is exp.IgnoreNulls or type(function_node) is exp.Filter:
+            refuse(function_node, "with OVER", hint=_OVER_EXAMPLE)
+        partition = tuple(self._key(key) for key in node.args.get("partition_by") or [])
         order = self._order(node.args.get("order"))
         frame = self._frame(node.args.get("spec"))
-        if type(of) is exp.Count:
-            allow(of, "this", "big_int")
-            if not isinstance(of.this, exp.Star):
+        if type(function_node) is exp.Count:
+            allow(function_node, "this", "big_int")
+            if not isinstance(function_node.this, exp.Star):
                 raise QueryRefused("COUNT OVER counts rows of the answer", hint=_OVER_EXAMPLE)
             return Window("count", None, partition, order, frame)
-        if type(of) is exp.Ntile:
-            allow(of, "this")
+        if type(function_node) is exp.Ntile:
+            allow(function_node, "this")
             return Window(
-                "ntile", None, partition, order, frame, self._whole(of.this, "NTILE takes a whole number of parts")
+                "ntile",
+                None,
+                partition,
+                order,
+                frame,
+                self._whole(function_node.this, "NTILE takes a whole number of parts"),
             )
-        function = _WINDOWS.get(type(of))
+        function = _WINDOWS.get(type(function_node))
         if function is None:
             return refuse(
-                of,
+                function_node,
                 "with OVER",
                 hint="SELECT region, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FROM trips "
                 "GROUP BY region",
             )
-        if of.args.get("default") is not None:
+        if function_node.args.get("default") is not None:
             raise QueryRefused(
                 "a DEFAULT inside LAG and LEAD is not answered",
                 hint="SELECT region, COALESCE(LAG(COUNT(*)) OVER (ORDER BY region), 0) AS n FROM trips GROUP BY region",
             )
-        allow(of, "this", "offset")
-        inside = of.args.get("this")
-        offset = of.args.get("offset")
+        allow(function_node, "this", "offset")
+        inside = function_node.args.get("this")
+        offset = function_node.args.get("offset")
         places = 1 if offset is None else self._whole(offset, "LAG and LEAD take a whole number of rows")
         return Window(function, None if inside is None else self._inside(inside), partition, order, frame, places)
 
@@ -372,7 +379,7 @@ class Outputs:
 
     def _inside(self, node: exp.Expr) -> Output:
         if not has_aggregate(node) and any(
-            self.rows.scope.matches(str(each.name)) for each in node.find_all(exp.Column)
+            self.rows.scope.matches(str(column.name)) for column in node.find_all(exp.Column)
         ):
             raise QueryRefused(
                 "a window function (OVER) is computed from the noisy answer, not from people's rows",
@@ -395,10 +402,10 @@ class Outputs:
             names = [name for name, _ in self.keys if name.casefold() == str(node.name).casefold()]
             if names:
                 return names[0]
-        if any(not self.rows.scope.matches(str(each.name)) for each in node.find_all(exp.Column)):
+        if any(not self.rows.scope.matches(str(column.name)) for column in node.find_all(exp.Column)):
             return None
-        found = self.rows.expression(node)
-        return next((name for name, key in self.keys if key == found and not isinstance(key, Literal)), None)
+        expression = self.rows.expression(node)
+        return next((name for name, key in self.keys if key == expression and not isinstance(key, Literal)), None)
 
     def _order(self, node: exp.Expr | None) -> tuple[Order, ...]:
         return order_of(node, self._key_name, self._inside)
@@ -420,15 +427,15 @@ class Outputs:
             )
         return Frame(before, last, peers=not by_rows)
 
-    def _end(self, written: object, side: object) -> int | None:
+    def _end(self, bound: object, side: object) -> int | None:
         """The end of a frame, as a number of rows after the current one; None if it has no end."""
-        if written is None or written == "CURRENT ROW":
+        if bound is None or bound == "CURRENT ROW":
             return 0
-        if written == "UNBOUNDED":
+        if bound == "UNBOUNDED":
             return None
-        if not isinstance(written, exp.Expr):
-            return refuse(written)
-        count = self._constant(written)
+        if not isinstance(bound, exp.Expr):
+            return refuse(bound)
+        count = self._constant(bound)
         if count.denominator != 1:
             raise QueryRefused("a frame takes whole numbers of rows", hint=_OVER_EXAMPLE)
         return int(count) if str(side).upper() == "FOLLOWING" else -int(count)
@@ -441,13 +448,13 @@ def order_of(
     if node is None:
         return ()
     allow(node, "expressions")
-    found = []
-    for each in node.expressions:
-        allow(each, "this", "desc", "nulls_first")
-        name = named(each.this)
-        terms = bool(each.args.get("desc")), bool(each.args.get("nulls_first"))
-        found.append(Order("", *terms, by=computed(each.this)) if name is None else Order(name, *terms))
-    return tuple(found)
+    orders = []
+    for item in node.expressions:
+        allow(item, "this", "desc", "nulls_first")
+        name = named(item.this)
+        terms = bool(item.args.get("desc")), bool(item.args.get("nulls_first"))
+        orders.append(Order("", *terms, by=computed(item.this)) if name is None else Order(name, *terms))
+    return tuple(orders)
 
 
 _COMPARISONS: dict[type, str] = {
@@ -487,14 +494,14 @@ class Answers:
             return self._compared(_COMPARISONS[kind], self._operand(node.this), self._operand(node.expression))
         if kind is exp.Between:
             allow(node, "this", "low", "high")
-            of = self._operand(node.this)
-            low = self._compared("ge", of, self._operand(node.args["low"]))
-            return Condition("and", (low, self._compared("le", of, self._operand(node.args["high"]))))
+            operand = self._operand(node.this)
+            low = self._compared("ge", operand, self._operand(node.args["low"]))
+            return Condition("and", (low, self._compared("le", operand, self._operand(node.args["high"]))))
         if kind is exp.In:
             allow(node, "this", "expressions")
-            of = self._operand(node.this)
-            parts = [self._compared("eq", of, self._operand(each)).parts[1] for each in node.expressions]
-            return Condition("in", (of, *parts))
+            operand = self._operand(node.this)
+            parts = [self._compared("eq", operand, self._operand(item)).parts[1] for item in node.expressions]
+            return Condition("in", (operand, *parts))
         if kind is exp.Is and isinstance(node.expression, exp.Null):
             allow(node, "this", "expression")
             return Condition("is_null", (self._operand(node.this),))
@@ -514,11 +521,11 @@ class Answers:
             return named
         if has_aggregate(node):
             measured = self.measured(node)
-            return next((name for name, each in self.outputs if each == measured), None)
-        if not all(self.scope.matches(*column_name(each)) for each in node.find_all(exp.Column)):
+            return next((name for name, output in self.outputs if output == measured), None)
+        if not all(self.scope.matches(*column_name(column)) for column in node.find_all(exp.Column)):
             return None
         key = rows.expression(node)
-        return next((name for name, each in self.keys if each == key), None)
+        return next((name for name, expression in self.keys if expression == key), None)
 
     def measured(self, node: exp.Expr) -> Output:
         """The output that a node computes from aggregates, and from columns of the answer by name."""
@@ -527,17 +534,17 @@ class Answers:
     def _named(self, node: exp.Expr) -> str | None:
         if not isinstance(node, exp.Column) or node.table:
             return None
-        written = column_name(node)[0]
+        column = column_name(node)[0]
         names = [name for name, _ in (*self.keys, *self.outputs)]
-        return next((name for name in names if name.casefold() == written.casefold()), None)
+        return next((name for name in names if name.casefold() == column.casefold()), None)
 
     def _operand(self, node: exp.Expr) -> object:
         name = self.name_of(node) if not isinstance(node, exp.Literal | exp.Boolean | exp.Null | exp.Neg) else None
         if name is not None:
             if self._named(node) is not None and isinstance(node, exp.Column):
                 self._require_one_meaning(node, name)
-            found = dict(self.outputs).get(name)
-            return ColumnReference(name) if found is None else found
+            output = dict(self.outputs).get(name)
+            return ColumnReference(name) if output is None else output
         if has_aggregate(node) or node.find(exp.Column) is not None:
             return self.measured(node)
         value = Rows(self.scope).expression(node)
@@ -552,15 +559,17 @@ class Answers:
     def _require_one_meaning(self, node: exp.Expr, name: str) -> None:
         """Refuse a name of the answer that is also the column of another key: it is ambiguous."""
         inside = self.scope.matches(str(node.name))
-        others = [other for other, key in self.keys if inside and key == ColumnReference(inside[0]) and other != name]
-        if others:
+        namesakes = [
+            other for other, key in self.keys if inside and key == ColumnReference(inside[0]) and other != name
+        ]
+        if namesakes:
             raise QueryRefused(
                 f"`{name}` in HAVING is ambiguous", hint="give the columns of the answer different names with AS"
             )
 
     def _compared(self, operation: str, one: object, other: object) -> Condition:
         one, other = self._as_date(one, other), self._as_date(other, one)
-        kinds = [self._kind(each) for each in (one, other)]
+        kinds = [self._kind(operand) for operand in (one, other)]
         if kinds[0] is not None and kinds[1] is not None:
             numbers = all(kind.is_number for kind in kinds if kind is not None)
             moments = set(kinds) <= {Kind.DATE, Kind.TIMESTAMP}
@@ -568,8 +577,8 @@ class Answers:
                 raise unlike(kinds[0], kinds[1])
         return Condition(operation, (one, other))
 
-    def _as_date(self, value: object, beside: object) -> object:
-        dated = isinstance(beside, ColumnReference) and self._kind(beside) in {Kind.DATE, Kind.TIMESTAMP}
+    def _as_date(self, value: object, counterpart: object) -> object:
+        dated = isinstance(counterpart, ColumnReference) and self._kind(counterpart) in {Kind.DATE, Kind.TIMESTAMP}
         return moment(value) if dated and isinstance(value, str) else value
 
     def _kind(self, value: object) -> Kind | None:

@@ -48,7 +48,7 @@ class View:
         require_few_steps(self.relation)
 
     @staticmethod
-    def of(relation: Relation) -> View:
+    def of_relation(relation: Relation) -> View:
         """The view of a relation with every column under its own name."""
         return View(relation, {name: name for name in relation.schema})
 
@@ -64,51 +64,53 @@ class Scope:
 
     def column(self, name: str, table: str | None = None) -> str:
         """The relation's own name for a column."""
-        found = self.matches(name, table)
-        if not found:
-            for stored, kind in (each for own in self.relation.tables() for each in own.unasked):
+        columns = self.matches(name, table)
+        if not columns:
+            for stored, kind in (column for own in self.relation.tables() for column in own.unasked):
                 if _same(stored, name):
                     raise unasked_column(stored, kind)
-            listed = ", ".join(dict.fromkeys(in_sql(each) for each, _ in self._shown(table)))
+            listed = ", ".join(dict.fromkeys(in_sql(visible) for visible, _ in self._visible_columns(table)))
             raise QueryRefused(
                 f"there is no column `{name}` here",
                 hint=(
-                    f"{self.meant(name, table)}the columns are {listed or 'none'}; "
+                    f"{self.spelling_hint(name, table)}the columns are {listed or 'none'}; "
                     "a subquery offers only what it selects"
                 ),
             )
-        if len(found) > 1 and not (table is None and name.casefold() in self.merged):
-            owners = [owner for owner, columns in self.sources if any(_same(each, name) for each in columns)]
+        if len(columns) > 1 and not (table is None and name.casefold() in self.merged):
+            owners = [owner for owner, names in self.sources if any(_same(own_name, name) for own_name in names)]
             raise QueryRefused(f"`{name}` is ambiguous", hint=f"write {owners[0]}.{name}")
-        return found[0]
+        return columns[0]
 
     def matches(self, name: str, table: str | None = None) -> list[str]:
         """All columns that a name may mean; an exact match of case excludes the others."""
-        shown = self._shown(table)
-        exact = [inside for each, inside in shown if each == name]
-        return list(dict.fromkeys(exact or [inside for each, inside in shown if _same(each, name)]))
+        pairs = self._visible_columns(table)
+        exact = [inside for visible, inside in pairs if visible == name]
+        return list(dict.fromkeys(exact or [inside for visible, inside in pairs if _same(visible, name)]))
 
-    def meant(self, name: str, table: str | None = None) -> str:
+    def spelling_hint(self, name: str, table: str | None = None) -> str:
         """The start of a hint if an unknown name resembles that of a column; else empty."""
-        return meant(name, dict.fromkeys(each for each, _ in self._shown(table)), in_sql)
+        return meant(name, dict.fromkeys(visible for visible, _ in self._visible_columns(table)), in_sql)
 
-    def shown(self, name: str, table: str | None = None) -> str:
+    def displayed_name(self, name: str, table: str | None = None) -> str:
         """A column's name as its table writes it."""
         inside = self.column(name, table)
-        return next(each for each, other in self._shown(table) if other == inside and _same(each, name))
+        return next(
+            visible for visible, own_name in self._visible_columns(table) if own_name == inside and _same(visible, name)
+        )
 
     def star(self) -> list[tuple[str, str]]:
         """All visible columns, with the relation's own names for them."""
-        found: dict[str, tuple[str, str]] = {}
-        for name, inside in self._shown(None):
-            known = found.setdefault(name.casefold(), (name, inside))
+        columns: dict[str, tuple[str, str]] = {}
+        for name, inside in self._visible_columns(None):
+            known = columns.setdefault(name.casefold(), (name, inside))
             if known[1] != inside and name.casefold() not in self.merged:
                 raise QueryRefused(
                     f"`*` has two columns `{name}`", hint="list the columns, and give them different names with AS"
                 )
-        return list(found.values())
+        return list(columns.values())
 
-    def _shown(self, table: str | None) -> list[tuple[str, str]]:
+    def _visible_columns(self, table: str | None) -> list[tuple[str, str]]:
         if table is not None and not any(_same(owner, table) for owner, _ in self.sources):
             names = ", ".join(owner for owner, _ in self.sources)
             raise QueryRefused(f"there is no table `{table}` in FROM", hint=f"there are {names}")
@@ -162,7 +164,7 @@ _OF_SEVERAL: dict[type, Reading] = {
     exp.Substring: Reading("substring", ("this", "start", "length")),
 }
 _CLASSES: dict[str, type] = {  # the parser's classes by name; it takes VAR_SAMP for VARIANCE
-    name: found for name, found in exp.FUNCTION_BY_NAME.items() if name != "VAR_SAMP"
+    name: function_class for name, function_class in exp.FUNCTION_BY_NAME.items() if name != "VAR_SAMP"
 }
 
 
@@ -225,30 +227,30 @@ _WRITTEN_OUT = "an interval is a whole number and a unit, written out"
 _EXAMPLE = "SELECT COUNT(*) AS n FROM trips WHERE day + INTERVAL 7 DAY > DATE '2024-01-31'"
 
 
-def moved(rows: Rows, of: exp.Expr, by: exp.Expr, *, back: bool) -> Expression:
+def moved(rows: Rows, operand: exp.Expr, by: exp.Expr, *, back: bool) -> Expression:
     """A date or time plus or minus an interval."""
     if not isinstance(by, exp.Interval):
-        return rows.call("subtract" if back else "add", [rows.expression(of), rows.expression(by)])
+        return rows.call("subtract" if back else "add", [rows.expression(operand), rows.expression(by)])
     name, count = _interval(rows, by)
-    return Call(name, (rows.expression(of), Literal(-count if back else count)))
+    return Call(name, (rows.expression(operand), Literal(-count if back else count)))
 
 
 def _interval(rows: Rows, node: exp.Expr) -> tuple[str, int]:
     allow(node, "this", "unit")
-    unit, written = node.args.get("unit"), node.this
+    unit, amount = node.args.get("unit"), node.this
     name = str(unit.name).lower().removesuffix("s") if isinstance(unit, exp.Var) else ""
     if name not in UNITS:
         raise QueryRefused(f"{_WRITTEN_OUT}; units are {', '.join(UNITS)}", hint=_EXAMPLE)
-    function, each = UNITS[name]
-    if isinstance(written, exp.Literal) and written.is_string:
-        text = str(written.this).strip()
+    function, factor = UNITS[name]
+    if isinstance(amount, exp.Literal) and amount.is_string:
+        text = str(amount.this).strip()
         if not text.isascii() or not text.removeprefix("-").isdecimal() or len(text) > 15:
             raise QueryRefused(_WRITTEN_OUT, hint=_EXAMPLE)
-        return function, each * int(text)
-    count = rows.expression(written)
+        return function, factor * int(text)
+    count = rows.expression(amount)
     if not isinstance(count, Literal) or type(count.value) is not int:
         raise QueryRefused(_WRITTEN_OUT, hint=_EXAMPLE)
-    return function, each * count.value
+    return function, factor * count.value
 
 
 def added(rows: Rows, node: exp.Expr) -> Expression:
@@ -284,10 +286,10 @@ def difference(rows: Rows, node: exp.Expr) -> Expression:
 def days_between(rows: Rows, unit: str, first: Expression, last: Expression) -> Expression:
     """A difference of dates, in which literal texts beside dates become dates."""
     ends = [first, last]
-    if {each.domain(rows.schema).kind for each in ends} & MOMENTS and any(
-        each.domain(rows.schema).kind is Kind.TEXT for each in ends
+    if {end.domain(rows.schema).kind for end in ends} & MOMENTS and any(
+        end.domain(rows.schema).kind is Kind.TEXT for end in ends
     ):
-        ends = [as_moment(each) for each in ends]
+        ends = [as_moment(end) for end in ends]
     return Call("date_diff", (Literal(unit), *ends))
 
 
@@ -334,7 +336,7 @@ class Rows:
             text = name.replace("'", "''")
             raise QueryRefused(
                 f"there is no column `{name}` here",
-                hint=f"{self.scope.meant(name)}texts stand in single quotes: '{text}'",
+                hint=f"{self.scope.spelling_hint(name)}texts stand in single quotes: '{text}'",
             )
         if table is None and not self.scope.matches(name) and self._is_category(name):
             raise QueryRefused(f"there is no column `{name}` here", hint=f"texts stand in single quotes: '{name}'")
@@ -427,36 +429,36 @@ def constant_of(node: exp.Expr) -> exp.Expr:
 
 def _between(rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this", "low", "high")
-    of = rows.expression(node.this)
-    low = rows.call("ge", [of, rows.expression(node.args["low"])])
-    return Call("and", (low, rows.call("le", [of, rows.expression(node.args["high"])])))
+    operand = rows.expression(node.this)
+    low = rows.call("ge", [operand, rows.expression(node.args["low"])])
+    return Call("and", (low, rows.call("le", [operand, rows.expression(node.args["high"])])))
 
 
 def _is(rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this", "expression")
-    of, what = rows.expression(node.this), node.expression
-    if isinstance(what, exp.Null):
-        return Call("is_null", (of,))
-    if isinstance(what, exp.Boolean):
-        return Call("coalesce", (of if what.this else Call("not", (of,)), Literal(value=False)))
+    operand, truth = rows.expression(node.this), node.expression
+    if isinstance(truth, exp.Null):
+        return Call("is_null", (operand,))
+    if isinstance(truth, exp.Boolean):
+        return Call("coalesce", (operand if truth.this else Call("not", (operand,)), Literal(value=False)))
     return refuse(node, hint="IS NULL, IS NOT NULL, IS TRUE and IS FALSE are")
 
 
 def _like(rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this", "expression", "negate")
     name = "ilike" if type(node) is exp.ILike else "like"
-    found = rows.call(name, [rows.expression(node.this), rows.expression(node.expression)])
-    return Call("not", (found,)) if node.args.get("negate") else found
+    call = rows.call(name, [rows.expression(node.this), rows.expression(node.expression)])
+    return Call("not", (call,)) if node.args.get("negate") else call
 
 
 def _case(rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this", "ifs", "default")
-    of = None if node.args.get("this") is None else rows.expression(node.this)
+    subject = None if node.args.get("this") is None else rows.expression(node.this)
     arguments: list[Expression] = []
     for branch in node.args["ifs"]:
         allow(branch, "this", "true")
         condition = rows.expression(branch.this)
-        arguments.append(condition if of is None else rows.call("eq", [of, condition]))
+        arguments.append(condition if subject is None else rows.call("eq", [subject, condition]))
         arguments.append(rows.expression(branch.args["true"]))
     default = node.args.get("default")
     arguments.append(Literal(None) if default is None else rows.expression(default))
@@ -476,25 +478,25 @@ def _cast(rows: Rows, node: exp.Expr) -> Expression:
     kind = str(getattr(to.this, "value", to.this)).upper()
     if kind.lower() in CASTS or kind in _TIMESTAMPS:
         allow(to, "this", "nested")
-    of = rows.expression(node.this)
-    if isinstance(of, Literal) and isinstance(of.value, str) and (kind == "DATE" or kind in _TIMESTAMPS):
-        found = moment(of.value)
-        day = dt.date(found.year, found.month, found.day)
-        whole = found if isinstance(found, dt.datetime) else dt.datetime.combine(day, dt.time())
+    operand = rows.expression(node.this)
+    if isinstance(operand, Literal) and isinstance(operand.value, str) and (kind == "DATE" or kind in _TIMESTAMPS):
+        time = moment(operand.value)
+        day = dt.date(time.year, time.month, time.day)
+        whole = time if isinstance(time, dt.datetime) else dt.datetime.combine(day, dt.time())
         return Literal(day if kind == "DATE" else whole)
     if kind.lower() not in CASTS:
         raise QueryRefused(
             f"CAST to {kind} is not answered", hint="CAST to DOUBLE, BIGINT, INTEGER, VARCHAR and DATE is"
         )
-    return Call(CASTS[kind.lower()], (of,))
+    return Call(CASTS[kind.lower()], (operand,))
 
 
 def _round(rows: Rows, node: exp.Expr) -> Expression:
     allow(node, "this", "decimals")
     decimals = node.args.get("decimals")
     digits = Literal(0) if decimals is None else rows.expression(decimals)
-    of = rows.expression(node.this)
-    return Call("round", (of,) if digits == Literal(0) else (of, digits))
+    operand = rows.expression(node.this)
+    return Call("round", (operand,) if digits == Literal(0) else (operand, digits))
 
 
 def _extract(rows: Rows, node: exp.Expr) -> Expression:
@@ -502,11 +504,11 @@ def _extract(rows: Rows, node: exp.Expr) -> Expression:
     return _part(rows, str(node.this.name), node.expression)
 
 
-def _part(rows: Rows, part: str, of: exp.Expr) -> Expression:
+def _part(rows: Rows, part: str, operand: exp.Expr) -> Expression:
     name = PARTS.get(part.upper())
     if name is None:
         raise QueryRefused(f"the date part {part.upper()[:40]} is not answered", hint=f"available: {', '.join(PARTS)}")
-    return Call(name, (rows.expression(of),))
+    return Call(name, (rows.expression(operand),))
 
 
 def _truncate(rows: Rows, node: exp.Expr) -> Expression:
@@ -527,7 +529,7 @@ def _own(rows: Rows, node: exp.Expr) -> Expression:
         return moved(rows, *node.expressions, back=True)
     if name not in OUR_OWN:
         refuse(node)
-    return Call(OUR_OWN[name], tuple(rows.expression(each) for each in node.expressions))
+    return Call(OUR_OWN[name], tuple(rows.expression(argument) for argument in node.expressions))
 
 
 SPECIAL: dict[type, Callable[[Rows, exp.Expr], Expression]] = {

@@ -103,16 +103,16 @@ def question_of(node: exp.Expr, catalog: Catalog) -> Question:
 
 def _parsed(text: str) -> exp.Expr:
     try:
-        found = [each for each in sqlglot.parse(text, dialect=Text) if each is not None]
+        statements = [statement for statement in sqlglot.parse(text, dialect=Text) if statement is not None]
     except SqlglotError as error:
         raise not_understood(text, error) from None
     except RecursionError:
         raise
     except Exception:  # noqa: BLE001 (whatever goes wrong inside the parser, the query is refused)
         raise QueryRefused("the query is not understood", hint="write it more simply") from None
-    if len(found) != 1:
+    if len(statements) != 1:
         raise QueryRefused("several statements cannot be answered at once", hint="ask them one by one")
-    node = found[0]
+    node = statements[0]
     while type(node) is exp.Subquery:
         allow(node, "this")
         node = node.this
@@ -143,22 +143,22 @@ def _question(node: exp.Expr, tables: Tables) -> Question:
             hint="SELECT COUNT(*) AS n, SUM(amount) AS total, AVG(amount) AS mean FROM trips",
         )
     aliases = {name.casefold(): inside for name, inside in items if name is not None}
-    grouped = dict.fromkeys(key_expression(each, scope, aliases) for each in group_keys(node))
+    grouped = dict.fromkeys(key_expression(key, scope, aliases) for key in group_keys(node))
     keys: list[tuple[str, Expression]] = []
     computed: list[tuple[str, exp.Expr]] = []
-    shown: list[str] = []
-    given = {name.casefold() for name, _ in items if name is not None}
+    columns: list[str] = []
+    taken = {name.casefold() for name, _ in items if name is not None}
     for name, inside in items:
         if has_aggregate(inside):
-            chosen = name or _unused(_usual(inside, rows), given)
+            chosen = name or _unused(_usual(inside, rows), taken)
             computed.append((chosen, inside))
         else:
             chosen, key = _key(name, inside, rows, grouped)
-            chosen = chosen if name is not None else _unused(chosen, given)
+            chosen = chosen if name is not None else _unused(chosen, taken)
             keys.append((chosen, key))
-        given.add(chosen.casefold())
-        shown.append(chosen)
-    require_distinct(shown)
+        taken.add(chosen.casefold())
+        columns.append(chosen)
+    require_distinct(columns)
     outputs: dict[str, Output] = {}
     for name, inside in computed:
         outputs[name] = _measured(inside, Outputs(rows, tuple(keys), outputs))
@@ -175,9 +175,15 @@ def _question(node: exp.Expr, tables: Tables) -> Question:
     if node.args.get("having") is not None:
         allow(node.args["having"], "this")
         having = answers.condition(node.args["having"].this)
-    order = order_of(node.args.get("order"), lambda each: _ordered(each, answers, shown), answers.measured)
+    order = order_of(node.args.get("order"), lambda item: _ordered(item, answers, columns), answers.measured)
     return Question(
-        scope.relation, tuple(keys), tuple(outputs.items()), having, order, _limit(node.args.get("limit")), tuple(shown)
+        scope.relation,
+        tuple(keys),
+        tuple(outputs.items()),
+        having,
+        order,
+        _limit(node.args.get("limit")),
+        tuple(columns),
     )
 
 
@@ -199,19 +205,19 @@ def _distinct(node: exp.Expr, tables: Tables) -> Question:
                 hint="SELECT region, COUNT(*) AS n FROM trips GROUP BY region",
             )
         keys.append((name or _key_name(inside, rows), rows.expression(inside)))
-    shown = [name for name, _ in keys]
-    require_distinct(shown)
+    columns = [name for name, _ in keys]
+    require_distinct(columns)
     outside = Answers(scope, tuple(keys), ())
-    order = order_of(node.args.get("order"), lambda each: _ordered(each, outside, shown), outside.measured)
+    order = order_of(node.args.get("order"), lambda item: _ordered(item, outside, columns), outside.measured)
     limit = _limit(node.args.get("limit"))
-    return Question(scope.relation, tuple(keys), (), None, order, limit, tuple(shown), distinct=True)
+    return Question(scope.relation, tuple(keys), (), None, order, limit, tuple(columns), distinct=True)
 
 
 def _measured(node: exp.Expr, outputs: Outputs) -> Output:
-    found = outputs.read(node)
-    if not aggregates_in(found) and not windows_in(found):
+    output = outputs.read(node)
+    if not aggregates_in(output) and not windows_in(output):
         raise QueryRefused("a column of the answer that aggregates nothing is not answered", hint="leave it out")
-    return found
+    return output
 
 
 def _key(name: str | None, node: exp.Expr, rows: Rows, grouped: dict[Expression, None]) -> tuple[str, Expression]:
@@ -233,7 +239,7 @@ def _key(name: str | None, node: exp.Expr, rows: Rows, grouped: dict[Expression,
 
 def _key_name(node: exp.Expr, rows: Rows) -> str:
     if isinstance(node, exp.Column):
-        return rows.scope.shown(*column_name(node))
+        return rows.scope.displayed_name(*column_name(node))
     expression = rows.expression(node)
     columns = list(dict.fromkeys(expression.columns()))
     return "_".join([getattr(expression, "name", "key"), *columns[:1]])
@@ -254,17 +260,17 @@ def _unused(name: str, taken: set[str]) -> str:
     return candidate
 
 
-def _ordered(node: exp.Expr, answers: Answers, shown: list[str]) -> str | None:
+def _ordered(node: exp.Expr, answers: Answers, columns: list[str]) -> str | None:
     """The column of the answer that ORDER BY names; None if it orders by another output."""
     if isinstance(node, exp.Literal) and not node.is_string:
         text = str(node.this)
-        if text.isdecimal() and len(text) < 6 and 1 <= int(text) <= len(shown):
-            return shown[int(text) - 1]
+        if text.isdecimal() and len(text) < 6 and 1 <= int(text) <= len(columns):
+            return columns[int(text) - 1]
         raise QueryRefused(f"ORDER BY {text[:20]} is not a column of the answer", hint="name the column")
     name = answers.name_of(node)
     if name is None and not has_aggregate(node) and not _of_outputs(node, answers):
         raise QueryRefused(
-            "ORDER BY something that the answer does not hold is not answered", hint=f"by {', '.join(shown)}"
+            "ORDER BY something that the answer does not hold is not answered", hint=f"by {', '.join(columns)}"
         )
     return name
 
@@ -272,7 +278,7 @@ def _ordered(node: exp.Expr, answers: Answers, shown: list[str]) -> str | None:
 def _of_outputs(node: exp.Expr, answers: Answers) -> bool:
     """Whether a node uses only columns of the answer, by name."""
     names = {name.casefold() for name, _ in answers.outputs}
-    columns = [str(each.name).casefold() for each in node.find_all(exp.Column)]
+    columns = [str(column.name).casefold() for column in node.find_all(exp.Column)]
     return bool(columns) and set(columns) <= names
 
 
@@ -307,13 +313,13 @@ def read_grouping_sets(text: str, catalog: Catalog) -> tuple[Question, tuple[tup
     """
     node = parsed_select(text)
     group = node.args.get("group")
-    if group is None or not any(isinstance(each, _SETS) for each in group.expressions):
+    if group is None or not any(isinstance(part, _SETS) for part in group.expressions):
         raise QueryRefused("a workload in SQL has ROLLUP, CUBE or GROUPING SETS", hint=_EXAMPLE)
     allow(group, "expressions")
-    parts = [_sets_of(each) if isinstance(each, _SETS) else [_columns(each)] for each in group.expressions]
-    combined = [tuple(itertools.chain(*each)) for each in itertools.product(*parts)]
-    every = list({each.sql(): each for each in itertools.chain(*combined)}.values())
-    plain = exp.Group(expressions=[each.copy() for each in every])
+    parts = [_sets_of(part) if isinstance(part, _SETS) else [_columns(part)] for part in group.expressions]
+    combined = [tuple(itertools.chain(*choice)) for choice in itertools.product(*parts)]
+    every = list({column.sql(): column for column in itertools.chain(*combined)}.values())
+    plain = exp.Group(expressions=[column.copy() for column in every])
     node.set("group", plain if every else None)
     question = question_of(node, catalog)
     if question.having is not None or question.order or question.limit is not None:
@@ -323,20 +329,20 @@ def read_grouping_sets(text: str, catalog: Catalog) -> tuple[Question, tuple[tup
         raise QueryRefused("a workload is grouped by columns as they are", hint=_EXAMPLE)
     known = {name.casefold(): column for name, column in columns.items()}
     known |= {column.casefold(): column for column in columns.values()}
-    found = [tuple(dict.fromkeys(known[each.name.casefold()] for each in one)) for one in combined]
-    return question, tuple(dict.fromkeys(found))
+    key_sets = [tuple(dict.fromkeys(known[column.name.casefold()] for column in chosen)) for chosen in combined]
+    return question, tuple(dict.fromkeys(key_sets))
 
 
 def _sets_of(node: exp.Expr) -> list[tuple[exp.Expr, ...]]:
     """The sets of keys that one item of GROUP BY means."""
     if isinstance(node, exp.GroupingSets):
-        listed = [_sets_of(each) if isinstance(each, _SETS) else [_columns(each)] for each in node.expressions]
+        listed = [_sets_of(part) if isinstance(part, _SETS) else [_columns(part)] for part in node.expressions]
         return list(itertools.chain(*listed))
-    keys = [_columns(each) for each in node.expressions]
+    keys = [_columns(part) for part in node.expressions]
     if isinstance(node, exp.Rollup):
         return [tuple(itertools.chain(*keys[:length])) for length in range(len(keys), -1, -1)]
-    several = (each for length in range(len(keys), -1, -1) for each in itertools.combinations(keys, length))
-    return [tuple(itertools.chain(*each)) for each in several]
+    several = (subset for length in range(len(keys), -1, -1) for subset in itertools.combinations(keys, length))
+    return [tuple(itertools.chain(*subset)) for subset in several]
 
 
 def _columns(node: exp.Expr) -> tuple[exp.Expr, ...]:
@@ -344,7 +350,7 @@ def _columns(node: exp.Expr) -> tuple[exp.Expr, ...]:
     if isinstance(node, exp.Paren):
         return _columns(node.this)
     if isinstance(node, exp.Tuple):
-        return tuple(itertools.chain(*(_columns(each) for each in node.expressions)))
+        return tuple(itertools.chain(*(_columns(part) for part in node.expressions)))
     if not isinstance(node, exp.Column):
         raise QueryRefused("ROLLUP, CUBE and GROUPING SETS are made of columns", hint=_EXAMPLE)
     return (node,)

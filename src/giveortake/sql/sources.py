@@ -53,13 +53,13 @@ class _PublicRows(Rows):
 
     def column(self, node: exp.Expr) -> ColumnReference:
         name, table = column_name(node)
-        found = [each for each in self._table.schema if each.casefold() == name.casefold()]
-        if not found or (table is not None and table.casefold() != self._name.casefold()):
+        columns = [own_name for own_name in self._table.schema if own_name.casefold() == name.casefold()]
+        if not columns or (table is not None and table.casefold() != self._name.casefold()):
             raise QueryRefused(
                 f"there is no column `{name[:60]}` in the public table `{self._table.name}`",
                 hint=f"the columns are {', '.join(self._table.schema)}; a subquery of IN reads no others",
             )
-        return ColumnReference(found[0])
+        return ColumnReference(columns[0])
 
 
 def filtered(scope: Scope, node: exp.Expr, tables: Tables) -> Relation:
@@ -101,9 +101,9 @@ def _membership(node: exp.Expr) -> tuple[exp.Expr, bool] | None:
 
 
 def _semi_join(relation: Relation, scope: Scope, part: exp.Expr, tables: Tables) -> SemiJoin:
-    found = _membership(part)
-    assert found is not None  # noqa: S101 (it was looked for)
-    node, negated = found
+    membership = _membership(part)
+    assert membership is not None  # noqa: S101 (it was looked for)
+    node, negated = membership
     allow(node, "this", "query")
     query = node.args["query"]
     while type(query) is exp.Subquery:
@@ -136,13 +136,13 @@ def _public(query: exp.Expr, tables: Tables) -> tuple[PublicTable, str]:
         )
     allow(first, "this")
     allow(node, "this", "alias")
-    found = tables.find(str(node.name))
-    if not isinstance(found, PublicTable):
+    table = tables.find(str(node.name))
+    if not isinstance(table, PublicTable):
         raise QueryRefused(
             "IN with a subquery of private rows is not answered: rows of one person would decide about another's",
             hint="SELECT COUNT(*) AS n FROM trips JOIN (SELECT DISTINCT user_id FROM trips) AS others USING (user_id)",
         )
-    return found, str(node.alias or node.name)
+    return table, str(node.alias or node.name)
 
 
 _MOST_COLUMNS = 1_000
@@ -166,8 +166,8 @@ class Tables:
             raise QueryRefused(
                 f"queries cannot read files: there is no table `{name[:60]}`", hint="ask a table by its name"
             )
-        found = self.catalog.find(name)
-        return View.of(found) if isinstance(found, Relation) else found
+        table = self.catalog.find(name)
+        return View.of_relation(table) if isinstance(table, Relation) else table
 
     def with_parts(self, node: exp.Expr) -> Tables:
         """These tables, and those that the query's WITH defines."""
@@ -193,18 +193,18 @@ def source(node: exp.Expr, tables: Tables) -> Scope:
     if first is None:
         raise QueryRefused("a SELECT without FROM is not answered", hint="SELECT COUNT(*) AS n FROM trips")
     allow(first, "this")
-    name, found = _table(first.this, tables)
+    name, table = _table(first.this, tables)
     joins = list(node.args.get("joins") or [])
-    if isinstance(found, PublicTable):
+    if isinstance(table, PublicTable):
         if not joins:
             raise QueryRefused(
-                f"`{found.name}` is a public table, and nothing private is in FROM",
+                f"`{table.name}` is a public table, and nothing private is in FROM",
                 hint="read public tables without asking, or join: SELECT region, COUNT(*) AS n FROM trips JOIN zones "
                 "USING (region) GROUP BY region",
             )
-        scope = _turned_around(name, found, joins.pop(0), tables)
+        scope = _turned_around(name, table, joins.pop(0), tables)
     else:
-        scope = Scope(found.relation, ((name, found.columns),))
+        scope = Scope(table.relation, ((name, table.columns),))
     for join in joins:
         scope = _joined(scope, join, tables)
     where = node.args.get("where")
@@ -286,14 +286,16 @@ def _joined(scope: Scope, join: exp.Expr, tables: Tables) -> Scope:
     _require_persons(scope, both, name, right.relation, join)
     relation, names = meet_persons(right.relation, scope.relation, optional=True)
     require_few_steps(relation)
-    moved = [(owner, {shown: names[inside] for shown, inside in columns.items()}) for owner, columns in scope.sources]
+    moved = [
+        (owner, {visible: names[inside] for visible, inside in columns.items()}) for owner, columns in scope.sources
+    ]
     return Scope(relation, ((name, right.columns), *moved), scope.merged | _merged(join))
 
 
 def _both(scope: Scope, name: str, right: View | PublicTable) -> Scope:
     if any(name.casefold() == owner.casefold() for owner, _ in scope.sources):
         raise QueryRefused(f"two tables in FROM are called `{name}`", hint="give them different names with AS")
-    theirs = {each: each for each in right.schema} if isinstance(right, PublicTable) else right.columns
+    theirs = {column: column for column in right.schema} if isinstance(right, PublicTable) else right.columns
     return Scope(scope.relation, (*scope.sources, (name, theirs)), scope.merged)
 
 
@@ -303,17 +305,17 @@ def _met(scope: Scope, join: exp.Expr, name: str, right: View | PublicTable, *, 
     if isinstance(right, PublicTable):
         ours, column = _key(scope, both, name, join.args.get("on"), join.args.get("using"))
         relation, names = meet_public(scope.relation, right, ours, column, optional=optional)
-        shown = names
+        columns = names
     else:
         _require_persons(scope, both, name, right.relation, join)
         relation, names = meet_persons(scope.relation, right.relation, optional=optional)
-        shown = {visible: names[inside] for visible, inside in right.columns.items()}
+        columns = {visible: names[inside] for visible, inside in right.columns.items()}
     require_few_steps(relation)
-    return Scope(relation, (*scope.sources, (name, shown)), scope.merged | _merged(join))
+    return Scope(relation, (*scope.sources, (name, columns)), scope.merged | _merged(join))
 
 
 def _merged(join: exp.Expr) -> frozenset[str]:
-    return frozenset(str(each.name).casefold() for each in join.args.get("using") or [])
+    return frozenset(str(column.name).casefold() for column in join.args.get("using") or [])
 
 
 def _require_persons(scope: Scope, both: Scope, name: str, right: Relation, join: exp.Expr) -> None:
@@ -342,9 +344,11 @@ def _key(
     while isinstance(on, exp.Paren):
         on = on.this
     if not isinstance(on, exp.EQ):
-        what = "a join on several conditions" if isinstance(on, exp.And | exp.Or) else "a join on something else than ="
+        problem = (
+            "a join on several conditions" if isinstance(on, exp.And | exp.Or) else "a join on something else than ="
+        )
         raise QueryRefused(
-            f"{what} is not answered",
+            f"{problem} is not answered",
             hint="conditions go into WHERE: SELECT COUNT(*) AS n FROM trips JOIN zones ON trips.region = zones.region "
             "WHERE age > 3",
         )
@@ -368,7 +372,7 @@ def _is_of(node: exp.Expr, left: Scope, right: Scope, name: str) -> bool:
 
 
 def _mentions(node: exp.Expr, left: Scope, right: Scope, name: str) -> bool:
-    return any(_is_of(each, left, right, name) for each in node.find_all(exp.Column))
+    return any(_is_of(column, left, right, name) for column in node.find_all(exp.Column))
 
 
 # -- subqueries -------------------------------------------------------------------------------------------------------
@@ -391,7 +395,7 @@ def subquery(node: exp.Expr, tables: Tables) -> View:
             refuse(window)
     tables = tables.with_parts(node)
     grouped = node.args.get("group") is not None or node.args.get("distinct") is not None
-    if grouped or node.args.get("having") is not None or any(has_aggregate(each) for each in node.expressions):
+    if grouped or node.args.get("having") is not None or any(has_aggregate(item) for item in node.expressions):
         return per_person(node, tables)
     allow(node, *_SELECT)
     scope = source(node, tables)
@@ -437,16 +441,16 @@ def projected(relation: Relation, items: list[tuple[str, Expression]]) -> View:
     """The view of a subquery's columns. The person's column is kept, and no other may take its name."""
     require_distinct([name for name, _ in items])
     person = relation.person
-    shown: dict[str, str] = {}
+    columns: dict[str, str] = {}
     derived: list[tuple[str, Expression]] = []
     for name, expression in items:
         if person is not None and expression == ColumnReference(person):
-            shown[name] = person
+            columns[name] = person
             continue
         require_not_person(name, relation)
-        shown[name] = name
+        columns[name] = name
         derived.append((name, expression))
-    return View(Derive(relation, tuple(derived)), shown)
+    return View(Derive(relation, tuple(derived)), columns)
 
 
 def require_distinct(names: list[str]) -> None:
@@ -517,19 +521,19 @@ class _Features(Rows):
 
     def expression(self, node: exp.Expr) -> Expression:
         if is_aggregate(node):
-            found, name = aggregate(node, self.rows, feature=True)
-            known = [each for each, other in self.features.items() if other == found]
-            return ColumnReference(known[0] if known else self.add(self._unused(name), found))
+            feature, name = aggregate(node, self.rows, feature=True)
+            known = [known_name for known_name, known_feature in self.features.items() if known_feature == feature]
+            return ColumnReference(known[0] if known else self.add(self._unused(name), feature))
         if not has_aggregate(node):
             whole = self.rows.expression(node)
             if whole in self.keys:
                 return ColumnReference(self.keys[whole])
         return super().expression(node)
 
-    def add(self, name: str, found: Aggregate) -> str:
+    def add(self, name: str, feature: Aggregate) -> str:
         """Add a feature under a name."""
         require_not_person(name, self.scope.relation)
-        self.features[name] = found
+        self.features[name] = feature
         return name
 
     def column(self, node: exp.Expr) -> Expression:
@@ -548,7 +552,7 @@ def per_person(node: exp.Expr, tables: Tables) -> View:
     scope = source(node, tables)
     items = [unaliased(item) for item in node.expressions]
     aliases = {name.casefold(): inside for name, inside in items if name is not None}
-    keys = [key_expression(each, scope, aliases) for each in group_keys(node)]
+    keys = [key_expression(key, scope, aliases) for key in group_keys(node)]
     person = scope.relation.person
     if person is None or ColumnReference(person) not in keys:
         raise QueryRefused(
@@ -569,11 +573,13 @@ def per_person(node: exp.Expr, tables: Tables) -> View:
     if condition is not None:
         relation = Filter(relation, condition)
     require_distinct([name for name, _ in chosen])
-    for name, each in chosen:
-        if each != ColumnReference(person):
+    for name, expression in chosen:
+        if expression != ColumnReference(person):
             require_not_person(name, relation)
-    if all(isinstance(each, ColumnReference) for _, each in chosen):
-        return View(relation, {name: each.name for name, each in chosen if isinstance(each, ColumnReference)})
+    if all(isinstance(expression, ColumnReference) for _, expression in chosen):
+        return View(
+            relation, {name: expression.name for name, expression in chosen if isinstance(expression, ColumnReference)}
+        )
     return projected(relation, chosen)
 
 
@@ -587,23 +593,23 @@ def _with_keys(
         if isinstance(key, ColumnReference):
             named[key] = key.name
             continue
-        asked = [name for name, rows, inside in items if not has_aggregate(inside) and rows.expression(inside) == key]
-        name = free_name(asked[0] if asked else "key", "key", (*scope.relation.schema, *computed))
+        aliases = [name for name, rows, inside in items if not has_aggregate(inside) and rows.expression(inside) == key]
+        name = free_name(aliases[0] if aliases else "key", "key", (*scope.relation.schema, *computed))
         named[key] = name
         computed[name] = key
     if not computed:
         return scope, named
-    kept = {name: ColumnReference(name) for name in scope.relation.schema if name != scope.relation.person}
-    return Scope(Derive(scope.relation, tuple({**kept, **computed}.items())), scope.sources, scope.merged), named
+    stored = {name: ColumnReference(name) for name in scope.relation.schema if name != scope.relation.person}
+    return Scope(Derive(scope.relation, tuple({**stored, **computed}.items())), scope.sources, scope.merged), named
 
 
 def _chosen(name: str | None, node: exp.Expr, reader: _Features) -> tuple[str, Expression]:
     if is_aggregate(node):
-        found, usual = aggregate(node, reader.rows, feature=True)
+        feature, usual = aggregate(node, reader.rows, feature=True)
         wanted = name or usual
-        taken = {each.casefold() for each in (*reader.features, *reader.keys.values())}
+        taken = {taken_name.casefold() for taken_name in (*reader.features, *reader.keys.values())}
         return wanted, ColumnReference(
-            reader.add(wanted, found)
+            reader.add(wanted, feature)
         ) if wanted.casefold() not in taken else reader.expression(node)
     expression = reader.expression(node)
     if name is None and not isinstance(node, exp.Column):

@@ -54,15 +54,15 @@ def about_own_table(hint: str, catalog: Catalog) -> str:
     table, relation = next(iter(catalog.private.items()))
     schema, person = relation.schema, relation.person
     columns = {name: domain for name, domain in schema.items() if name != person}
-    found = {
+    counterparts = {
         "trips": table if "trips" not in catalog.private else None,
         "user_id": person,
-        "amount": next((name for name, each in columns.items() if _is_bounded(each)), None),
-        "region": next((name for name, each in columns.items() if each.categories is not None), None),
+        "amount": next((name for name, domain in columns.items() if _is_bounded(domain)), None),
+        "region": next((name for name, domain in columns.items() if domain.categories is not None), None),
     }
 
     def own(match: re.Match[str]) -> str:
-        name = found[match[0]]
+        name = counterparts[match[0]]
         return match[0] if name is None or match[0] in schema else in_sql(name)
 
     def write(text: str) -> str:
@@ -289,16 +289,16 @@ def _at_fault(text: str, error: SqlglotError) -> tuple[int, str, str] | None:
     line, end, word = details.get("line"), details.get("col"), details.get("highlight")
     if not line or not end or not word:
         return None
-    start = sum(len(each) + 1 for each in text.split("\n")[: line - 1]) + end - len(word)
-    found = _WORD_BEFORE.search(text, max(start - _NEAR, 0), start)
-    before = found[1] if found else ""
+    start = sum(len(earlier_line) + 1 for earlier_line in text.split("\n")[: line - 1]) + end - len(word)
+    previous_word = _WORD_BEFORE.search(text, max(start - _NEAR, 0), start)
+    before = previous_word[1] if previous_word else ""
     if before.upper() in {"GROUP", "ORDER"}:
         return start, word, f"did you mean {before.upper()} BY? "
-    slips = [(start, word), (start if found is None else found.start(), before)]
-    place, slip = max(slips, key=lambda each: _keyword(each[1])[0])
+    slips = [(start, word), (start if previous_word is None else previous_word.start(), before)]
+    position, slip = max(slips, key=lambda candidate: _keyword(candidate[1])[0])
     likeness, keyword = _keyword(slip)
     if likeness >= _ALIKE:
-        return place, slip, f"did you mean {keyword}? "
+        return position, slip, f"did you mean {keyword}? "
     return start, word, "a parenthesis is not closed before it; " if details["description"] == "Expecting )" else ""
 
 
@@ -307,7 +307,8 @@ def _keyword(word: str) -> tuple[float, str]:
     if word.upper() in {"GROUP", "ORDER", *_CLAUSE_KEYWORDS.values()}:
         return 0, ""
     return max(
-        (SequenceMatcher(None, each, word[:_NEAR].upper()).ratio(), meant) for each, meant in _CLAUSE_KEYWORDS.items()
+        (SequenceMatcher(None, spelling, word[:_NEAR].upper()).ratio(), keyword)
+        for spelling, keyword in _CLAUSE_KEYWORDS.items()
     )
 
 
@@ -377,12 +378,12 @@ def tokens_of(text: str) -> list[Token]:
     """The tokens of a text, without blanks and comments."""
     tokens: list[Token] = []
     apart = True
-    for found in _TOKEN.finditer(text):
-        if found.lastgroup == "open":
+    for match in _TOKEN.finditer(text):
+        if match.lastgroup == "open":
             raise QueryRefused("a comment is not closed", hint="/* … */")
-        if found.lastgroup != "blank":
-            tokens.append(Token(str(found.lastgroup), found.group(), apart))
-        apart = found.lastgroup == "blank"
+        if match.lastgroup != "blank":
+            tokens.append(Token(str(match.lastgroup), match.group(), apart))
+        apart = match.lastgroup == "blank"
     return tokens
 
 
@@ -413,21 +414,21 @@ def _require_one_select(tokens: list[Token]) -> None:
 
 
 def _without_options(tokens: list[Token]) -> tuple[list[Token], dict[str, Fraction | str]]:
-    places = [i for i, token in enumerate(tokens) if str(token) == "DIFFERENTIAL_PRIVACY"]
-    places = [i for i in places if i >= 2 and str(tokens[i - 1]) == "WITH" and str(tokens[i - 2]) == "SELECT"]
-    if not places:
+    indices = [i for i, token in enumerate(tokens) if str(token) == "DIFFERENTIAL_PRIVACY"]
+    indices = [i for i in indices if i >= 2 and str(tokens[i - 1]) == "WITH" and str(tokens[i - 2]) == "SELECT"]
+    if not indices:
         return tokens, {}
-    place = places[0]
-    opened = sum({"(": 1, ")": -1}.get(token.text, 0) for token in tokens[:place])
-    if len(places) > 1 or opened:
+    index = indices[0]
+    opened = sum({"(": 1, ")": -1}.get(token.text, 0) for token in tokens[:index])
+    if len(indices) > 1 or opened:
         raise QueryRefused(
             "WITH DIFFERENTIAL_PRIVACY belongs to the outermost SELECT, once", hint="take it out of the subquery"
         )
-    end = place + 1
+    end = index + 1
     options: dict[str, Fraction | str] = {}
     if end < len(tokens) and str(tokens[end]) == "OPTIONS":
         options, end = _options(tokens, end + 1)
-    return [*tokens[: place - 1], *tokens[end:]], options
+    return [*tokens[: index - 1], *tokens[end:]], options
 
 
 def _options(tokens: list[Token], start: int) -> tuple[dict[str, Fraction | str], int]:
@@ -444,10 +445,10 @@ def _options(tokens: list[Token], start: int) -> tuple[dict[str, Fraction | str]
         part, inside = inside[:comma], inside[comma + 1 :]
         if len(part) != 3 or part[0].kind != "word" or part[1].text != "=":
             raise bad
-        said = part[0].text.lower()
-        name = _OURS.get(said, said)
+        option = part[0].text.lower()
+        name = _OURS.get(option, option)
         if name in options:
-            raise QueryRefused(f"the option {said} is given twice", hint="leave one of them out")
+            raise QueryRefused(f"the option {option} is given twice", hint="leave one of them out")
         options[name] = _option(name, part[2])
     return options, end + 1
 
@@ -476,7 +477,7 @@ def _number(text: str) -> Fraction:
 
 def _with_clamps(tokens: list[Token]) -> list[Token]:
     while True:
-        place = next(
+        index = next(
             (
                 i
                 for i, t in enumerate(tokens)
@@ -484,26 +485,26 @@ def _with_clamps(tokens: list[Token]) -> list[Token]:
             ),
             None,
         )
-        if place is None:
+        if index is None:
             return tokens
-        tokens = _clamped(tokens, place)
+        tokens = _clamped(tokens, index)
 
 
-def _clamped(tokens: list[Token], place: int) -> list[Token]:
-    name = tokens[place].text
-    opening = _opening(tokens, place)
+def _clamped(tokens: list[Token], index: int) -> list[Token]:
+    name = tokens[index].text
+    opening = _opening(tokens, index)
     function = str(tokens[opening - 1]) if opening > 0 else ""
     if function not in _CLAMPED:
         raise QueryRefused(
             f"{name} cannot be used in {function or 'this place'}",
             hint="SUM(x, contribution_bounds_per_group => (0, 100)); to cap counts, OPTIONS(rows_per_group = 10)",
         )
-    bounds, end = _pair(tokens, place + 2, name)
-    if tokens[place - 1].text != "," or end >= len(tokens) or tokens[end].text != ")":
+    bounds, end = _pair(tokens, index + 2, name)
+    if tokens[index - 1].text != "," or end >= len(tokens) or tokens[end].text != ")":
         raise QueryRefused(f"{name} must be the last argument of {function}", hint=f"{function}(x, {name} => (0, 100))")
     comma = _first_comma(tokens, opening)
     clamp = [Token("word", "CLAMP"), Token("sign", "("), *tokens[opening + 1 : comma], Token("sign", ","), *bounds]
-    return [*tokens[: opening + 1], *clamp, Token("sign", ")"), *tokens[comma : place - 1], *tokens[end:]]
+    return [*tokens[: opening + 1], *clamp, Token("sign", ")"), *tokens[comma : index - 1], *tokens[end:]]
 
 
 def _first_comma(tokens: list[Token], opening: int) -> int:
@@ -516,10 +517,10 @@ def _first_comma(tokens: list[Token], opening: int) -> int:
     raise QueryRefused("a call is not closed")
 
 
-def _opening(tokens: list[Token], place: int) -> int:
+def _opening(tokens: list[Token], index: int) -> int:
     """The place of the parenthesis that opens around a token; 0 if there is none."""
     depth = 0
-    for i in range(place - 1, -1, -1):
+    for i in range(index - 1, -1, -1):
         if tokens[i].text == ")":
             depth += 1
         elif tokens[i].text == "(":
@@ -568,19 +569,25 @@ _FORMS: dict[str, tuple[int, int]] = {  # special syntax, or other numbers of ar
     "SUBSTRING": (1, 3),  # one, if FROM and FOR separate them
 }
 ARGUMENTS = {
-    **{spelled: (each.least, each.most or _MANY) for each in FUNCTIONS.values() for spelled in each.sql},
-    **{spelled: (each.arguments, each.arguments) for each in AGGREGATES.values() for spelled in each.sql},
+    **{
+        spelled: (function.least, function.most or _MANY) for function in FUNCTIONS.values() for spelled in function.sql
+    },
+    **{
+        spelled: (function.arguments, function.arguments)
+        for function in AGGREGATES.values()
+        for spelled in function.sql
+    },
     **_FORMS,
 }
-_AGGREGATES = ("COUNT", "QUANTILE", *(each.sql[0] for each in AGGREGATES.values() if each.sql))
+_AGGREGATES = ("COUNT", "QUANTILE", *(function.sql[0] for function in AGGREGATES.values() if function.sql))
 
 
 def require_known_calls(text: str) -> None:
     """Refuse a text that calls a function that is not on the list, or with a wrong number of arguments."""
     require_known_names(text)
     tokens = tokens_of(text)
-    for place, token in _calls(tokens):
-        known, count = ARGUMENTS[str(token)], _count(tokens, place + 1)
+    for index, token in _calls(tokens):
+        known, count = ARGUMENTS[str(token)], _count(tokens, index + 1)
         if not known[0] <= count <= known[1]:
             raise QueryRefused(f"{token} does not take {count} argument{'s' if count != 1 else ''}")
 
@@ -591,20 +598,22 @@ def require_known_names(text: str, *, but: Collection[str] = (), resembling: boo
     `resembling` checks only names that are spelled almost like one on the list.
     """
     tokens = tokens_of(text)
-    for place, token in _calls(tokens):
+    for index, token in _calls(tokens):
         name = str(token)
         if name in ARGUMENTS or name in but or (resembling and not _is_like_one(name)):
             continue
-        inside = takewhile(lambda each: each.text != ")", tokens[place + 2 :])
-        column = ([each.text for each in inside if each.kind in {"word", "quoted"}] or ["day"])[-1]
+        inside = takewhile(lambda token_inside: token_inside.text != ")", tokens[index + 2 :])
+        column = ([token_inside.text for token_inside in inside if token_inside.kind in {"word", "quoted"}] or ["day"])[
+            -1
+        ]
         raise QueryRefused(f"the function {name[:60]} is not answered", hint=_instead_of(name, column))
 
 
 def _calls(tokens: list[Token]) -> list[tuple[int, Token]]:
     return [
-        (place, token)
-        for place, token in enumerate(tokens[:-1])
-        if tokens[place + 1].text == "(" and token.kind in {"word", "quoted"} and str(token) not in _KEYWORDS
+        (index, token)
+        for index, token in enumerate(tokens[:-1])
+        if tokens[index + 1].text == "(" and token.kind in {"word", "quoted"} and str(token) not in _KEYWORDS
     ]
 
 
@@ -620,14 +629,14 @@ def _instead_of(name: str, column: str) -> str:
 
 def _count(tokens: list[Token], opening: int) -> int:
     depth, commas = 0, 0
-    for place in range(opening, len(tokens)):
-        sign = tokens[place].text
+    for index in range(opening, len(tokens)):
+        sign = tokens[index].text
         if sign in {"(", "[", "{"}:
             depth += 1
         elif sign in {")", "]", "}"}:
             depth -= 1
             if depth == 0:
-                return commas + 1 if place > opening + 1 else 0
+                return commas + 1 if index > opening + 1 else 0
         elif sign == "," and depth == 1:
             commas += 1
     return commas + 1

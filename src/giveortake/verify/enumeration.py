@@ -128,7 +128,7 @@ def _is_named_tuple(output: Any) -> bool:
 
 def _values(output: Any) -> list[Any] | None:
     """What a dataclass holds; None if it may hold more than its fields."""
-    names = [each.name for each in fields(output)]
+    names = [dataclass_field.name for dataclass_field in fields(output)]
     attributes = getattr(output, "__dict__", {})
     if not (_holds_each_once(output, names) and all(hasattr(output, name) for name in names)):
         return None
@@ -138,9 +138,14 @@ def _values(output: Any) -> list[Any] | None:
 def _holds_each_once(output: Any, names: list[str]) -> bool:
     """Whether an object holds these at most, none twice: no other slot of a base, and no number that it is."""
     kind = type(output)
-    slots = [name for base in kind.__mro__ for name, each in vars(base).items() if type(each) is MemberDescriptorType]
-    held = [*slots, *getattr(output, "__dict__", {})]
-    once = len(set(held)) == len(held) and set(held) <= set(names)
+    slots = [
+        name
+        for base in kind.__mro__
+        for name, attribute in vars(base).items()
+        if type(attribute) is MemberDescriptorType
+    ]
+    stored = [*slots, *getattr(output, "__dict__", {})]
+    once = len(set(stored)) == len(stored) and set(stored) <= set(names)
     return once and _inherits(kind, ("__new__", "__getattribute__"), frozenset({object}))
 
 
@@ -163,8 +168,13 @@ def same(one: Any, other: Any) -> bool:
         return True
     if _is_plain(one):
         return not isinstance(one, Enum) and repr(one) == repr(other)  # two members differ, whatever they say
-    parts, others = _parts(one), _parts(other)
-    return parts is not None and others is not None and len(parts) == len(others) and all(map(same, parts, others))
+    parts, other_parts = _parts(one), _parts(other)
+    return (
+        parts is not None
+        and other_parts is not None
+        and len(parts) == len(other_parts)
+        and all(map(same, parts, other_parts))
+    )
 
 
 def refuse_if_different(one: Any, other: Any) -> None:
@@ -300,7 +310,7 @@ class Coins:
     """The state behind `flip`: the path that is being taken, and how to move to the next one."""
 
     __slots__ = (
-        "_asked", "_choices", "_coins", "_denominators", "_depth", "_failure", "_numerators", "_replay", "_sides",
+        "_choices", "_coins", "_denominators", "_depth", "_failure", "_numerators", "_questions", "_replay", "_sides",
         "_values",
     )  # fmt: skip
 
@@ -310,7 +320,7 @@ class Coins:
         self._failure: BaseException | None = None  # what was raised to the program, which may have swallowed it
         self._choices: list[int] = []  # which outcome each coin of this path takes …
         self._values: list[Any] = []  # … and the outcome itself, as a number
-        self._asked: list[Any] = []  # what the program asked for, to be compared when it asks again
+        self._questions: list[Any] = []  # what the program asked for, to be compared when it asks again
         self._sides: list[Sequence[tuple[Any, Any]]] = []  # the outcomes of each coin with their numerators
         self._numerators: list[Any] = [1]  # of the path's probability up to each coin; polynomials if p is unknown
         self._denominators: list[int] = [1]
@@ -320,8 +330,8 @@ class Coins:
         """The coins as a plain function with attributes: calling one is twice as fast as calling an object."""
 
         def flip(p: Chance = HALF) -> Any:
-            for value, asked in self._replay:  # the quickest way to take one more element, if there is one
-                if asked is p or (type(asked) is type(p) and asked == p):
+            for value, recorded in self._replay:  # the quickest way to take one more element, if there is one
+                if recorded is p or (type(recorded) is type(p) and recorded == p):
                     return value
                 raise self._other_coins()
             return self._extended(p, _COIN, 2) if p is HALF else self._extended(p, *self._coin(p))
@@ -336,10 +346,10 @@ class Coins:
         count = len(listed)
         if not count:
             raise InvalidParameter("options", options, "is empty")
-        place = self._replayed(("choose", count))
-        if place is None:
-            place = self._extended(("choose", count), [(each, 1) for each in range(count)], count)
-        return listed[place]
+        index = self._replayed(("choose", count))
+        if index is None:
+            index = self._extended(("choose", count), [(side, 1) for side in range(count)], count)
+        return listed[index]
 
     def categorical(self, weights: Weights) -> Any:
         """A key of a mapping, or an index of a sequence, with probability proportional to its weight."""
@@ -348,11 +358,11 @@ class Coins:
         if any(weight < 0 for weight in exactly) or not any(exactly):
             raise InvalidParameter("weights", weights, "is not a list of non-negative weights with a positive sum")
         common = lcm(*(weight.denominator for weight in exactly))
-        sides = [(place, int(weight * common)) for place, weight in enumerate(exactly) if weight]
-        place = self._replayed(("categorical", sides))
-        if place is None:
-            place = self._extended(("categorical", sides), sides, sum(numerator for _, numerator in sides))
-        return items[place][0]
+        sides = [(index, int(weight * common)) for index, weight in enumerate(exactly) if weight]
+        index = self._replayed(("categorical", sides))
+        if index is None:
+            index = self._extended(("categorical", sides), sides, sum(numerator for _, numerator in sides))
+        return items[index][0]
 
     def until(self, body: Callable[[Flip], Any], accept: Callable[[Any], Any] = bool) -> Any:
         """Run `body(flip)` again and again until `accept` holds of its result: an endless loop, exactly.
@@ -407,8 +417,8 @@ class Coins:
 
     def _replayed(self, question: Any) -> Any:
         """The recorded outcome of the next coin; None if there is none."""
-        for value, asked in self._replay:
-            if type(asked) is tuple and asked == question:
+        for value, recorded in self._replay:
+            if type(recorded) is tuple and recorded == question:
                 return value
             raise self._other_coins()
         return None
@@ -425,7 +435,7 @@ class Coins:
             raise self.failed(_TooDeepError())
         self._choices.append(0)
         self._values.append(sides[0][0])
-        self._asked.append(question)
+        self._questions.append(question)
         self._sides.append(sides)
         self._numerators.append(self._numerators[-1] * sides[0][1])
         self._denominators.append(self._denominators[-1] * total)
@@ -434,7 +444,7 @@ class Coins:
     def run(self, run: Callable[[Flip], Any], flip: Flip) -> Any:
         """Run once: recorded coins fall as before, later ones anew. A path that is too long has the output `_CUT`."""
         self._failure = None
-        replay = self._replay = zip(tuple(self._values), tuple(self._asked))  # noqa: B905 (of one length, and quicker so)
+        replay = self._replay = zip(tuple(self._values), tuple(self._questions))  # noqa: B905 (of one length, and quicker so)
         try:
             output = run(flip)
         except _TooDeepError:
@@ -451,7 +461,7 @@ class Coins:
 
     def follow(self, path: _Path, run: Callable[[Flip], Any], flip: Flip) -> Any:
         """One run along a path that was recorded."""
-        self._values, self._asked = ([each[side] for each in path.script] for side in (0, 1))
+        self._values, self._questions = ([step[side] for step in path.script] for side in (0, 1))
         output = self.run(run, flip)
         if len(self._values) > len(path.script):
             raise self._other_coins()
@@ -459,7 +469,7 @@ class Coins:
 
     def path(self, output: Any) -> _Path:
         """The path that was just taken."""
-        return _Path(tuple(zip(self._values, self._asked, strict=True)), output)
+        return _Path(tuple(zip(self._values, self._questions, strict=True)), output)
 
     def mass(self) -> tuple[Any, int]:
         """The probability of the path that a run has just ended, as a numerator and a denominator."""
@@ -471,7 +481,7 @@ class Coins:
         while choices and choices[-1] + 1 == len(sides[-1]):
             choices.pop()
             self._values.pop()
-            self._asked.pop()
+            self._questions.pop()
             sides.pop()
             self._numerators.pop()
             self._denominators.pop()
@@ -527,15 +537,15 @@ def laws_of(
     before = _generators()
     laws: dict[Any, Law] = {}
     cut: dict[Any, Fraction] = {}
-    again: list[tuple[Any, _Path]] = []
+    reruns: list[tuple[Any, _Path]] = []
     total = 0
     try:
         for x, run in runs.items():
             recorded: list[_Path] = []
             laws[x], cut[x], count = enumerate_paths(run, depth=depth, paths=paths, recorded=recorded)
-            again += [(x, path) for path in recorded]
+            reruns += [(x, path) for path in recorded]
             total += count
-        _run_again(runs, again, name, depth)
+        _run_again(runs, reruns, name, depth)
     finally:
         moved = _moved(before)
     if moved:
@@ -554,7 +564,7 @@ def _run_again(
         for x, path in some if turn == 0 else dice.sample(some, len(some)):
             output = coins.follow(path, runs[x], flip)
             if not _alike(output, path.output):
-                one, other = ("nothing" if each is _CUT else repr(each) for each in (path.output, output))
+                one, other = ("nothing" if outcome is _CUT else repr(outcome) for outcome in (path.output, output))
                 raise Unprovable(
                     f"{name} gave {one} and then {other} on the same input and the same coins, so nothing can be "
                     "proved about it",

@@ -32,8 +32,8 @@ class RationalFunction:
 
     def at(self, p: Number) -> Fraction:
         """The value at one p."""
-        place = open_probability("p", p)
-        return self.above.at(place) / self.below.at(place)
+        point = open_probability("p", p)
+        return self.above.at(point) / self.below.at(point)
 
     def never_exceeds(self, other: RationalFunction) -> bool:
         """Whether this is at most the other for every 0 < p < 1."""
@@ -72,21 +72,21 @@ class Family:
 
     def at(self, p: Number) -> Table:
         """The table at one p."""
-        place = open_probability("p", p)
-        laws = {x: {o: mass.at(place) for o, mass in law.items()} for x, law in self._laws.items()}
+        point = open_probability("p", p)
+        laws = {x: {o: mass.at(point) for o, mass in law.items()} for x, law in self._laws.items()}
         return Table(laws, self._pairs)
 
     def ratios(self) -> list[RationalFunction]:
         """The ratios of which e^ε is the greatest at every p; empty if some output reveals an input."""
-        found = set()
+        candidates = set()
         for x, y in self._pairs:
             for output, mass in self._laws[x].items():
-                other = self.probability(y, output)
-                if mass and not other:
+                neighbour_mass = self.probability(y, output)
+                if mass and not neighbour_mass:
                     return []
                 if mass:
-                    found.add(RationalFunction(mass, other))
-        return sorted(_greatest(found), key=repr)
+                    candidates.add(RationalFunction(mass, neighbour_mass))
+        return sorted(_greatest(candidates), key=repr)
 
 
 def family(

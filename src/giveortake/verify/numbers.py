@@ -40,10 +40,10 @@ class Polynomial:
     __slots__ = ("coefficients",)
 
     def __init__(self, coefficients: Any) -> None:
-        found = [Fraction(c) for c in coefficients]
-        while found and not found[-1]:
-            found.pop()
-        self.coefficients = tuple(found)
+        trimmed = [Fraction(c) for c in coefficients]
+        while trimmed and not trimmed[-1]:
+            trimmed.pop()
+        self.coefficients = tuple(trimmed)
 
     @property
     def degree(self) -> int:
@@ -52,9 +52,9 @@ class Polynomial:
 
     def at(self, p: Any) -> Fraction:
         """The value at one p."""
-        place, value = Fraction(p), ZERO
+        point, value = Fraction(p), ZERO
         for c in reversed(self.coefficients):
-            value = value * place + c
+            value = value * point + c
         return value
 
     def __add__(self, other: Polynomial | Scalar) -> Polynomial:
@@ -83,14 +83,14 @@ class Polynomial:
     __rmul__ = __mul__
 
     def __divmod__(self, other: Polynomial) -> tuple[Polynomial, Polynomial]:
-        rest, quotient = list(self.coefficients), [ZERO] * max(0, self.degree - other.degree + 1)
-        while len(rest) > other.degree and rest:
-            factor, shift = rest[-1] / other.coefficients[-1], len(rest) - 1 - other.degree
+        remainder, quotient = list(self.coefficients), [ZERO] * max(0, self.degree - other.degree + 1)
+        while len(remainder) > other.degree and remainder:
+            factor, shift = remainder[-1] / other.coefficients[-1], len(remainder) - 1 - other.degree
             quotient[shift] = factor
             for i, c in enumerate(other.coefficients):
-                rest[shift + i] -= factor * c
-            rest.pop()
-        return Polynomial(quotient), Polynomial(rest)
+                remainder[shift + i] -= factor * c
+            remainder.pop()
+        return Polynomial(quotient), Polynomial(remainder)
 
     def __floordiv__(self, other: Polynomial) -> Polynomial:
         return divmod(self, other)[0]
@@ -148,8 +148,8 @@ def _cuts(chain: list[Polynomial], low: Fraction, high: Fraction) -> list[Fracti
     return [*_cuts(chain, low, middle), *_cuts(chain, middle, high)]
 
 
-def _changes(chain: list[Polynomial], place: Fraction) -> int:
-    signs = [value for value in (each.at(place) for each in chain) if value]
+def _changes(chain: list[Polynomial], point: Fraction) -> int:
+    signs = [value for value in (polynomial.at(point) for polynomial in chain) if value]
     return sum(a * b < 0 for a, b in pairwise(signs))
 
 
@@ -234,8 +234,8 @@ class Log:
         return self.ratio != 1
 
     def __eq__(self, other: object) -> bool:
-        found = self._compared(other)
-        return NotImplemented if found is None else found == 0
+        comparison = self._compared(other)
+        return NotImplemented if comparison is None else comparison == 0
 
     def __lt__(self, other: object) -> bool:
         return _ordered(self._compared(other)) < 0
@@ -314,11 +314,11 @@ class LogSum:
     __slots__ = ("terms",)
 
     def __init__(self, terms: Iterable[tuple[Fraction, Fraction]]) -> None:
-        found: dict[Fraction, Fraction] = {}
+        factors: dict[Fraction, Fraction] = {}
         for factor, ratio in terms:
             base, sign = (ratio, 1) if ratio >= 1 else (1 / ratio, -1)
-            found[base] = found.get(base, Fraction(0)) + sign * factor
-        self.terms = {ratio: factor for ratio, factor in found.items() if factor and ratio != 1}
+            factors[base] = factors.get(base, Fraction(0)) + sign * factor
+        self.terms = {ratio: factor for ratio, factor in factors.items() if factor and ratio != 1}
 
     def up(self) -> Fraction:
         """A fraction that is at least this number, and hardly more."""
@@ -454,7 +454,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, Real | Log)
 
 
-def _ordered(found: int | None) -> int:
-    if found is None:
+def _ordered(comparison: int | None) -> int:
+    if comparison is None:
         raise TypeError("a logarithm is compared with numbers only")
-    return found
+    return comparison

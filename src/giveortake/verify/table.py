@@ -61,12 +61,12 @@ def envelope(left: Fraction, right: Fraction, lines: set[tuple[Fraction, Fractio
 
 def corners(points: Sequence[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
     """The points at which the line through them bends, and the two ends."""
-    kept: list[tuple[Fraction, Fraction]] = []
+    bends: list[tuple[Fraction, Fraction]] = []
     for point in points:
-        while len(kept) >= 2 and _straight(kept[-2], kept[-1], point):
-            kept.pop()
-        kept.append(point)
-    return kept
+        while len(bends) >= 2 and _straight(bends[-2], bends[-1], point):
+            bends.pop()
+        bends.append(point)
+    return bends
 
 
 def _straight(a: tuple[Fraction, Fraction], b: tuple[Fraction, Fraction], c: tuple[Fraction, Fraction]) -> bool:
@@ -149,9 +149,9 @@ def relative_entropy(p: Law, q: Law) -> LogSum | float:
 def kinks(p: Law, q: Law) -> Iterator[Fraction]:
     """The values of e^ε at which the curve δ(ε) of this pair bends."""
     for output, mass in p.items():
-        other = q.get(output, ZERO)
-        if other and mass > other:
-            yield mass / other
+        other_mass = q.get(output, ZERO)
+        if other_mass and mass > other_mass:
+            yield mass / other_mass
 
 
 def fewest_outputs(p: Law, q: Law, level: StatedEpsilon, delta: Fraction) -> list[Hashable] | None:
@@ -171,7 +171,7 @@ def fewest_outputs(p: Law, q: Law, level: StatedEpsilon, delta: Fraction) -> lis
         bits *= 2  # e^ε is irrational here, and what is compared with it is rational, so that the two agree at last
 
 
-def kept(p: Law, q: Law, level: StatedEpsilon, delta: Fraction) -> bool:
+def claim_holds(p: Law, q: Law, level: StatedEpsilon, delta: Fraction) -> bool:
     """Whether P[S] ≤ e^ε·Q[S] + δ for every set S, even if what was cut off reveals everything."""
     if level.infinite:
         return remainder(p) <= delta
@@ -201,8 +201,8 @@ def _prefix(p: Law, q: Law, ratio: Fraction, limit: Fraction) -> list[Hashable] 
 
 
 def _by_ratio(p: Law, q: Law) -> list[tuple[Ratio, Hashable]]:
-    found = [(ratio_of(mass, q.get(output, ZERO)), output) for output, mass in p.items() if mass]
-    return sorted(found, key=lambda item: -item[0])
+    ratios = [(ratio_of(mass, q.get(output, ZERO)), output) for output, mass in p.items() if mass]
+    return sorted(ratios, key=lambda item: -item[0])
 
 
 def _above(p: Fraction, q: Fraction, level: StatedEpsilon) -> bool:
@@ -235,13 +235,13 @@ def neighbouring_pairs(inputs: Sequence[Hashable], relation: Relation) -> tuple[
     if callable(relation):
         related = relation
         return tuple((x, y) for x in inputs for y in inputs if x != y and (related(x, y) or related(y, x)))
-    found: dict[Pair, None] = {}
+    pairs: dict[Pair, None] = {}
     for x, y in relation:
         for end in (x, y):
             if end not in inputs:
                 raise InvalidParameter("neighbours", end, "is not among the inputs")
-        found |= {(x, y): None, (y, x): None}
-    return tuple(found)
+        pairs |= {(x, y): None, (y, x): None}
+    return tuple(pairs)
 
 
 def within(inputs: Sequence[Hashable], pairs: Iterable[Pair], distance: int) -> tuple[Pair, ...]:
@@ -255,11 +255,11 @@ def within(inputs: Sequence[Hashable], pairs: Iterable[Pair], distance: int) -> 
 def _distances(start: Hashable, steps: dict[Hashable, list[Hashable]]) -> dict[Hashable, int]:
     far, waiting = {start: 0}, deque([start])
     while waiting:
-        here = waiting.popleft()
-        for there in steps[here]:
-            if there not in far:
-                far[there] = far[here] + 1
-                waiting.append(there)
+        node = waiting.popleft()
+        for neighbour in steps[node]:
+            if neighbour not in far:
+                far[neighbour] = far[node] + 1
+                waiting.append(neighbour)
     return far
 
 
@@ -364,11 +364,11 @@ class Table:
         bends = {Fraction(1)}
         for x, y in self._pairs:
             bends.update(kinks(self._law(x), self._law(y)))
-        places = sorted(bends)
+        ratios = sorted(bends)
         for left, right in pairwise(sorted(bends)):
-            places.extend(self._crossings(left, right))
-        points = [(place, self.delta(Log(place))) for place in sorted(set(places))]
-        return [(Log(place), height) for place, height in corners(points)]
+            ratios.extend(self._crossings(left, right))
+        points = [(ratio, self.delta(Log(ratio))) for ratio in sorted(set(ratios))]
+        return [(Log(ratio), height) for ratio, height in corners(points)]
 
     def probabilistic_delta(self, epsilon: Log | Number = 0) -> Fraction:
         """The least δ for which it is (ε, δ)-probabilistically private [Lal20, Def. 2]: P[loss > ε]."""
@@ -538,14 +538,14 @@ class Table:
         self._refuse_if_vacuous()
         broken: list[Counterexample] = []
         for x, y in self._pairs:
-            found = fewest_outputs(self._law(x), self._law(y), level, allowed)
-            if found is not None:
-                broken.append(self._example(x, y, found))
+            outputs = fewest_outputs(self._law(x), self._law(y), level, allowed)
+            if outputs is not None:
+                broken.append(self._example(x, y, outputs))
         least = min(broken, key=lambda case: (len(case.outputs), -case.ratio), default=None)
         if least is not None:
             return Verdict(self, level, allowed, least, None)
-        shown = all(kept(self._law(x), self._law(y), level, allowed) for x, y in self._pairs)
-        return Verdict(self, level, allowed, None, self._worst(level, allowed), shown=shown)
+        is_proved = all(claim_holds(self._law(x), self._law(y), level, allowed) for x, y in self._pairs)
+        return Verdict(self, level, allowed, None, self._worst(level, allowed), is_proved=is_proved)
 
     def promise(self, delta: Number = 0) -> PureDP | ApproxDP:
         """The tight promise as a value that composes and explains itself; ε is rounded up.
@@ -579,7 +579,7 @@ class Table:
                 (x, y, [o for o, mass in self._law(x).items() if mass > low * self.probability(y, o)])
                 for x, y in self._pairs
             ]
-            needed = [self._example(*each) for each in sets if each[2]]
+            needed = [self._example(*candidate) for candidate in sets if candidate[2]]
             if needed:
                 return max(needed, key=lambda case: case.p - low * case.q)
         singles = (self._example(x, y, [output]) for x, y in self._pairs for output in self._law(x))
@@ -610,12 +610,12 @@ class Table:
             if len(listed) != len(self._laws):
                 raise InvalidParameter("prior", prior, "does not give one probability for each input")
             prior = dict(zip(self._laws, listed, strict=True))
-        found = {x: rational("prior", mass) for x, mass in prior.items()}
-        if any(x not in self._laws for x in found) or any(mass < 0 for mass in found.values()):
+        probabilities = {x: rational("prior", mass) for x, mass in prior.items()}
+        if any(x not in self._laws for x in probabilities) or any(mass < 0 for mass in probabilities.values()):
             raise InvalidParameter("prior", prior, "does not map inputs of the table to probabilities")
-        if sum(found.values(), ZERO) != 1:
+        if sum(probabilities.values(), ZERO) != 1:
             raise InvalidParameter("prior", prior, "does not add up to one", hint='write thirds as text, such as "1/3"')
-        return found
+        return probabilities
 
     def _mapped(self, image: Callable[[Hashable, Mapping[Hashable, Fraction]], dict[Hashable, Fraction]]) -> Table:
         return Table({x: image(x, law) for x, law in self._laws.items()}, self._pairs, self.paths, self._relation)
@@ -624,7 +624,7 @@ class Table:
         """Where, between two bends, one pair of inputs becomes worse than another: all lines are straight there."""
         lines = set()
         for x, y in self._pairs:
-            at_left, at_right = (excess(self._law(x), self._law(y), place) for place in (left, right))
+            at_left, at_right = (excess(self._law(x), self._law(y), ratio) for ratio in (left, right))
             lines.add((at_left, at_right))
         return envelope(left, right, lines)
 

@@ -46,12 +46,12 @@ class Verdict:
     delta: Fraction
     counterexample: Counterexample | None
     worst: Counterexample | None
-    shown: bool = True
+    is_proved: bool = True
 
     @property
     def holds(self) -> bool:
         """Whether the claim is true for sure."""
-        return self.counterexample is None and self.shown
+        return self.counterexample is None and self.is_proved
 
     def __bool__(self) -> bool:
         return self.holds
@@ -69,7 +69,7 @@ class Verdict:
 
     def headline(self) -> str:
         """The verdict in one line."""
-        if self.counterexample is None and not self.shown:
+        if self.counterexample is None and not self.is_proved:
             cut = exactly(self.table.remainder())
             return f"NOT SHOWN: a probability of {cut} was not enumerated, so {self.claim} is neither true nor false"
         return f"{'true' if self.holds else 'FALSE'}: the mechanism is {'' if self.holds else 'not '}{self.claim}"
@@ -77,7 +77,7 @@ class Verdict:
     def reasons(self) -> list[str]:
         """Why, as sentences."""
         case = self.counterexample
-        if case is None and not self.shown:
+        if case is None and not self.is_proved:
             return [
                 "Enumerate deeper, write endless loops with flip.until, or claim a δ above what was not enumerated."
             ]
@@ -93,9 +93,9 @@ class Verdict:
         unknown = self.table.remainder(case.y)
         other = f"({exactly(case.q)} + {exactly(unknown)})" if unknown else exactly(case.q)
         allowed = f"e^ε · {other}" + (f" + {exactly(self.delta)}" if self.delta else "")
-        found = f"on input {case.x!r} the output {_one_of(case.outputs)} has probability {exactly(case.p)}"
+        finding = f"on input {case.x!r} the output {_one_of(case.outputs)} has probability {exactly(case.p)}"
         lines = [
-            f"Counterexample: {found}; on its neighbour {case.y!r} it has {exactly(case.q)}.",
+            f"Counterexample: {finding}; on its neighbour {case.y!r} it has {exactly(case.q)}.",
             f"The claim allows at most {allowed} = {self._allowed(case)}.",
         ]
         if unknown:
