@@ -500,8 +500,8 @@ _ADMISSION = (
     _mutant(
         "an approval never ends",
         "ledger/rules/approvals.py",
-        'known.state == "approved" and not _is_over(draft, known):\n        return None',
-        'known.state == "approved":\n        return None',
+        'earlier.state == "approved" and not _is_over(draft, earlier):\n        return None',
+        'earlier.state == "approved":\n        return None',
         "ledger/test_approvals",
     ),
     _mutant(

@@ -85,7 +85,7 @@ def test_a_normal_law_on_any_grid_lies_between_its_two_sides(
     mu: float, step: float, epsilon: float, stride: int
 ) -> None:
     exact = Fraction(step)
-    grid = on_grid(loss.Normal(mu), exact, stride=stride, rest=1e-13)
+    grid = on_grid(loss.Normal(mu), exact, stride=stride, tail_mass=1e-13)
     truth = normal_delta(mu, epsilon)
     assert grid_delta(grid, exact, epsilon, above=False) <= truth * (1 + 1e-9) + 1e-15
     assert truth <= grid_delta(grid, exact, epsilon, above=True) * (1 + 1e-9) + 1e-15
@@ -101,7 +101,7 @@ def test_a_normal_law_on_any_grid_lies_between_its_two_sides(
 def test_ramps_on_any_grid_lie_between_their_two_sides(
     size: Fraction, step: Fraction, epsilon: float, ends: bool
 ) -> None:
-    grid = on_grid(loss.Ramp(size, ends), step, rest=1e-12)
+    grid = on_grid(loss.Ramp(size, ends), step, tail_mass=1e-12)
     if epsilon >= size:
         truth = 0.0
     elif ends:
@@ -116,7 +116,7 @@ def test_ramps_on_any_grid_lie_between_their_two_sides(
 @given(st.fractions(Fraction(1, 20), 3, max_denominator=60), st.fractions(Fraction(1, 99), 1, max_denominator=99))
 def test_upper_masses_keep_both_probabilities_of_a_law(size: Fraction, step: Fraction) -> None:
     """Connecting the dots keeps Σ P = 1 and Σ P e^−L = 1; merging keeps them with the merged losses."""
-    grid = on_grid(loss.Ramp(size, True), step, rest=1e-12)
+    grid = on_grid(loss.Ramp(size, True), step, tail_mass=1e-12)
     points = losses(grid, step)
     assert float(np.sum(grid.upper)) == pytest.approx(1, abs=1e-9)
     assert float(np.sum(grid.upper * np.exp(-points))) == pytest.approx(1, abs=1e-9)
@@ -125,7 +125,7 @@ def test_upper_masses_keep_both_probabilities_of_a_law(size: Fraction, step: Fra
 
 def test_atoms_on_the_grid_stay_where_they_are() -> None:
     law = loss.geometric(Fraction(5), 3)
-    grid = on_grid(law, law.step, rest=1e-12)
+    grid = on_grid(law, law.step, tail_mass=1e-12)
     assert grid.upper[:4] == pytest.approx(law.masses, rel=1e-12)
     assert np.max(np.abs(grid.excess)) < 1e-12
 
@@ -135,7 +135,7 @@ def test_atoms_on_the_grid_stay_where_they_are() -> None:
 def test_tilted_sums_by_transform_equal_repeated_convolution(times: int, theta: float) -> None:
     law = loss.categorical(Fraction(1, 3), 4)
     step = Fraction(1, 3)
-    grid = on_grid(law, step, rest=1e-12)
+    grid = on_grid(law, step, tail_mass=1e-12)
     summed = TiltedSum([(grid, times)], step, theta, above=True, most=1 << 12)
     direct = np.ones(1)
     for _ in range(times):

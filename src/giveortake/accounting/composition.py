@@ -219,8 +219,8 @@ def _root(count: int) -> Fraction:
 
 
 def _event(noise: Noise, multiplier: Fraction, count: int, share: Fraction) -> events.Event:
-    one = events.Laplace(multiplier) if noise == "laplace" else events.Gaussian(multiplier)
-    return events.Repeated(one if share == 1 else events.Subsampled(one, share), count)
+    release = events.Laplace(multiplier) if noise == "laplace" else events.Gaussian(multiplier)
+    return events.Repeated(release if share == 1 else events.Subsampled(release, share), count)
 
 
 def _fits(event: events.Event, epsilon: Fraction, delta: Fraction) -> bool:

@@ -504,9 +504,9 @@ def _pair(epsilon: Fraction, bundle: Bundle) -> ApproxDP | None:
 
 def _directions(bundle: Bundle) -> list[list[RepeatedLaw]]:
     """The laws of the losses when a unit is removed, and when one is added where that differs."""
-    one = bundle.is_one_maximum()
+    is_one = bundle.is_one_maximum()
     common = [RepeatedLaw(GriddedLaw(law), times) for law, times in bundle.losses.items()]
-    common += [RepeatedLaw(GriddedLaw(law), times, known=one) for law, times in bundle.worst.items()]
+    common += [RepeatedLaw(GriddedLaw(law), times, known=is_one) for law, times in bundle.worst.items()]
     if bundle.mu_squared:
         common.append(RepeatedLaw(GriddedLaw(loss.Normal(float(bundle.mu()))), 1))
     moments = bundle.moment_promise()
@@ -517,7 +517,7 @@ def _directions(bundle: Bundle) -> list[list[RepeatedLaw]]:
     return [
         common
         + [
-            RepeatedLaw(GriddedLaw(loss.Sampled(law, rate, way)), times, known=one or law.attained)
+            RepeatedLaw(GriddedLaw(loss.Sampled(law, rate, way)), times, known=is_one or law.attained)
             for (law, rate), times in bundle.sampled.items()
         ]
         for way in (True, False)

@@ -284,7 +284,7 @@ def _product(shape: tuple[int, ...], agree: tuple[bool, ...]) -> Fraction:
     """⟨H·e, H·e′⟩ for two cells that agree on some columns: of all parts, those of two columns and more."""
     shares = [Fraction(1, size) for size in shape]
     own = [(1 - share) if same else -share for share, same in zip(shares, agree, strict=True)]
-    everything = math.prod((one + share for one, share in zip(own, shares, strict=True)), start=Fraction(1))
+    everything = math.prod((factor + share for factor, share in zip(own, shares, strict=True)), start=Fraction(1))
     constant = math.prod(shares, start=Fraction(1))
-    single = sum((one * constant / share for one, share in zip(own, shares, strict=True)), Fraction(0))
+    single = sum((factor * constant / share for factor, share in zip(own, shares, strict=True)), Fraction(0))
     return everything - constant - single

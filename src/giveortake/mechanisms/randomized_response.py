@@ -74,9 +74,9 @@ class RandomizedResponse(Mechanism[Any, Any]):
     def margin(self, confidence: Number = Fraction(95, 100), *, answers: int) -> Fraction:
         """How far an unbiased estimate of one category's share is off at most (Hoeffding), with that probability."""
         miss = miss_probability(confidence)
-        count, others = exact.whole("answers", answers), len(self.categories) - 1
+        count, other_categories = exact.whole("answers", answers), len(self.categories) - 1
         with exact.precision():
-            gap = self.truth() - (1 - self.truth()) / others
+            gap = self.truth() - (1 - self.truth()) / other_categories
             return exact.upper((exact.enclosure(2 / miss).log() / (2 * count)).sqrt() / gap)
 
 

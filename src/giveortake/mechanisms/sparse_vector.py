@@ -111,8 +111,8 @@ class AboveThreshold(Mechanism["Numeric", bool]):
 
     def _noise(self, width: int, entropy: Entropy) -> int:
         scale = width * self.sensitivity / self.epsilon
-        drawn: Any = rounded_laplace(scale, 1, entropy)[0]
-        return int(drawn)
+        draw: Any = rounded_laplace(scale, 1, entropy)[0]
+        return int(draw)
 
 
 @final

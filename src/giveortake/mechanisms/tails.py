@@ -169,8 +169,8 @@ def _normal_tail(away: Floats, scales: Sequence[Floats]) -> Floats:
     """P[|Σ| > t] of normal noises."""
     t, deviation = np.maximum(away, 0.0), _deviation(scales, away)
     far = t / np.where(deviation > 0, deviation * math.sqrt(2), 1.0)
-    within = np.array([math.erfc(distance) for distance in far.ravel().tolist()]).reshape(far.shape)
-    return np.where(deviation > 0, within, np.where(t > 0, 0.0, 1.0))
+    tail = np.array([math.erfc(distance) for distance in far.ravel().tolist()]).reshape(far.shape)
+    return np.where(deviation > 0, tail, np.where(t > 0, 0.0, 1.0))
 
 
 def _deviation(scales: Sequence[Floats], like: Floats) -> Floats:
@@ -209,9 +209,9 @@ def _laplace_tail(away: Floats, scales: Sequence[Floats], deviation: Floats | No
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for index, scale in enumerate(apart):
             weight: Any = 1.0
-            for other, its in enumerate(apart):
-                if other != index:
-                    weight = weight / (1 - (its / scale) ** 2)
+            for other_index, other_scale in enumerate(apart):
+                if other_index != index:
+                    weight = weight / (1 - (other_scale / scale) ** 2)
             part = weight * _exponential(t, scale, deviation)
             tail = tail + part
             if deviation is not None:  # parts are large and of either sign, and each is off by its rounding
@@ -224,8 +224,8 @@ def _ordered(scales: list[Floats]) -> list[Floats]:
     ordered = list(scales)
     for end in range(len(ordered) - 1, 0, -1):
         for index in range(end):
-            one, other = ordered[index : index + 2]
-            ordered[index : index + 2] = np.minimum(one, other), np.maximum(one, other)
+            left, right = ordered[index : index + 2]
+            ordered[index : index + 2] = np.minimum(left, right), np.maximum(left, right)
     return ordered
 
 
@@ -233,10 +233,10 @@ def _exponential(t: Floats, scale: Floats, deviation: Floats | None = None) -> F
     """P[|Z| > t] of one Laplace noise Z; with a deviation, of Z and a normal noise."""
     if deviation is not None:
         return _with_normal(t, scale, deviation)
-    there = scale > 0
+    positive = scale > 0
     with np.errstate(divide="ignore", invalid="ignore"):
-        within: Floats = np.exp(-t / (scale if np.all(there) else np.where(there, scale, 1.0)))
-    return within if np.all(there) else np.where(there, within, np.where(t > 0, 0.0, 1.0))
+        tail: Floats = np.exp(-t / (scale if np.all(positive) else np.where(positive, scale, 1.0)))
+    return tail if np.all(positive) else np.where(positive, tail, np.where(t > 0, 0.0, 1.0))
 
 
 def _with_normal(t: Floats, scale: Floats, deviation: Floats) -> Floats:
@@ -346,9 +346,9 @@ def _standard_quantiles(relative: Floats, miss: float) -> Floats:
     left = np.arange(len(relative))
     for terms in (_TERMS // 8, _TERMS):  # sums of many noises are smooth, and need few terms
         characteristic = np.exp(-(counts[left] @ logs[:, :terms]))
-        done = characteristic[:, -1] < _NOTHING if terms < _TERMS else np.full(len(left), True)
-        quantiles[left[done]] = _crossing(characteristic[done], miss)
-        left = left[~done]
+        settled = characteristic[:, -1] < _NOTHING if terms < _TERMS else np.full(len(left), True)
+        quantiles[left[settled]] = _crossing(characteristic[settled], miss)
+        left = left[~settled]
     return quantiles
 
 

@@ -90,8 +90,8 @@ class VectorNoise(Mechanism["Integers", "npt.NDArray[Any]"]):
         weights = np.concatenate([np.full(size, weight) for size, weight in self.blocks])
         noise = np.zeros(exact_sums.shape, dtype=object)
         for weight in sorted({weight for _, weight in self.blocks}):
-            here = weights == weight
-            noise[here] = rounded_normal(self.deviation(weight), int(here.sum()), source(entropy))
+            cells = weights == weight
+            noise[cells] = rounded_normal(self.deviation(weight), int(cells.sum()), source(entropy))
         return exact_sums.plus(noise).released().astype(object)
 
 

@@ -69,7 +69,7 @@ class _Sources:
         self._noise = noise
         self._entropy = entropy
         self._words = words(entropy, size)
-        self._begun: dict[int, Uniform] = {}
+        self._uniforms: dict[int, Uniform] = {}
         magnitudes = self._words & certified.MAGNITUDE
         noises = certified.exponential(magnitudes)
         uncertain = magnitudes < certified.LEAST_WORD
@@ -84,10 +84,10 @@ class _Sources:
 
     def uniform(self, index: int) -> Uniform:
         """The uniform behind one candidate's noise, with the digits drawn so far."""
-        if index not in self._begun:
+        if index not in self._uniforms:
             magnitude = int(self._words[index]) & int(certified.MAGNITUDE)
-            self._begun[index] = Uniform(self._entropy, magnitude, certified.WORD_BITS)
-        return self._begun[index]
+            self._uniforms[index] = Uniform(self._entropy, magnitude, certified.WORD_BITS)
+        return self._uniforms[index]
 
     def ball(self, index: int, uniform: Uniform) -> Ball:
         """The noise of one candidate, as far as the digits of its uniform tell."""

@@ -56,8 +56,8 @@ class Gridded(Protocol):
         """Twice the greatest loss, apart from negligible tails."""
         ...
 
-    def on(self, step: Fraction, stride: int, rest: float) -> GridLaw:
-        """This law on a grid; up to `rest` of its probability may be moved to an infinite loss."""
+    def on(self, step: Fraction, stride: int, tail_mass: float) -> GridLaw:
+        """This law on a grid; up to `tail_mass` of its probability may be moved to an infinite loss."""
         ...
 
 
@@ -82,7 +82,7 @@ class LossSum:
         self.count = sum(repeated.count for repeated in laws)
         if max(repeated.law.reach for repeated in laws) > WIDEST or self.count > 2**50:
             raise NotResolved
-        self.rest = 1e-6 * (1e-6 if delta is None else delta) / self.count
+        self.tail_mass = 1e-6 * (1e-6 if delta is None else delta) / self.count
         self._coarse = [self._coarsely(repeated) for repeated in laws]
         if any(grid.infinite[1] >= 1 for grid, _, _ in self._coarse):
             raise NotResolved
@@ -99,14 +99,14 @@ class LossSum:
         step = law.lattice if not law.smooth and law.lattice else Fraction(law.reach / _COARSE)
         if law.lattice and law.smooth:
             step = law.lattice / _COARSE
-        return law.on(step, 1, self.rest), repeated.count, float(step)
+        return law.on(step, 1, self.tail_mass), repeated.count, float(step)
 
     def _log_moment(self, theta: float) -> float:
         """Λ(θ) of the upper masses on the coarse grids; losses are not centred."""
         moment = 0.0
         for grid, count, step in self._coarse:
-            one = tilted(grid, count, step, theta, above=True)
-            moment += count * (one.log_total + theta * (float(grid.offset) + one.centre * step))
+            law = tilted(grid, count, step, theta, above=True)
+            moment += count * (law.log_total + theta * (float(grid.offset) + law.centre * step))
         return moment
 
     def _exponent(self, theta: float) -> float:
@@ -172,7 +172,7 @@ class LossSum:
         """The sum from above, the sum from below (None unless all laws are `known`), and the shortfall E₀."""
         count = max((repeated.count for repeated in self.laws if repeated.law.smooth), default=1)
         grids = [
-            (repeated.law.on(step, self._stride(repeated, count, step), self.rest), repeated.count)
+            (repeated.law.on(step, self._stride(repeated, count, step), self.tail_mass), repeated.count)
             for repeated in self.laws
         ]
         upper = TiltedSum(grids, step, self.theta, above=True, most=MOST_POINTS)
@@ -319,12 +319,12 @@ def _common_step(lattices: list[Fraction]) -> Fraction | None:
     if not lattices:
         return None
     common = lattices[0]
-    for other in lattices[1:]:
-        denominator = math.lcm(common.denominator, other.denominator)
+    for lattice in lattices[1:]:
+        denominator = math.lcm(common.denominator, lattice.denominator)
         common = Fraction(
             math.gcd(
                 common.numerator * (denominator // common.denominator),
-                other.numerator * (denominator // other.denominator),
+                lattice.numerator * (denominator // lattice.denominator),
             ),
             denominator,
         )

@@ -81,8 +81,8 @@ def tail(x: Floats) -> Floats:
         result *= distance
         result += coefficients[nearest]
     result[np.abs(x) > FARTHEST] = 0.0
-    both: Floats = np.where(x < 0, 1.0 - result, result)
-    return both
+    tails: Floats = np.where(x < 0, 1.0 - result, result)
+    return tails
 
 
 def narrow(middle: Floats, half: Floats) -> Floats:

@@ -62,11 +62,11 @@ class GridLaw:
         return self.first + self.stride * np.arange(len(self.upper), dtype=np.int64)
 
 
-def on_grid(law: Law, step: Fraction, *, stride: int = 1, rest: float) -> GridLaw:
-    """The law on a grid of this step; `rest` is the probability that may be moved to infinity."""
+def on_grid(law: Law, step: Fraction, *, stride: int = 1, tail_mass: float) -> GridLaw:
+    """The law on a grid of this step; `tail_mass` is the probability that may be moved to infinity."""
     atoms, wide = law.atoms, step * stride
     offset = atoms.start if atoms is not None and atoms.start is not None else Fraction(0)
-    low, high = _ends(law, rest)
+    low, high = _ends(law, tail_mass)
     first = math.floor((Fraction(low) - offset) / wide - Fraction(1, 2**20))
     last = max(first + 1, math.ceil((Fraction(high) - offset) / wide + Fraction(1, 2**20)))
     if atoms is not None and atoms.start is not None and low >= float(atoms.start):
@@ -76,7 +76,7 @@ def on_grid(law: Law, step: Fraction, *, stride: int = 1, rest: float) -> GridLa
     points = spaced(float(offset + first * wide), float(wide), last - first + 1)
     slack = law.loss_error + 16 * UNIT * float(np.max(np.abs(points)))
     grid = _Filling(points, float(wide), slack)
-    if law.span(rest) is not None:
+    if law.span(tail_mass) is not None:
         grid.add_continuous(law)
     if atoms is not None:
         grid.add_atoms(atoms, offset + first * wide, wide)
@@ -86,8 +86,8 @@ def on_grid(law: Law, step: Fraction, *, stride: int = 1, rest: float) -> GridLa
     return GridLaw(offset, first * stride, stride, grid.upper, grid.p_mass, excess, infinite, slack)
 
 
-def _ends(law: Law, rest: float) -> tuple[float, float]:
-    ends = list(law.span(rest) or ())
+def _ends(law: Law, tail_mass: float) -> tuple[float, float]:
+    ends = list(law.span(tail_mass) or ())
     if law.atoms is not None:
         ends += [float(law.atoms.losses[0]), float(law.atoms.losses[-1])]
     return min(ends), max(ends)
@@ -201,8 +201,8 @@ class GriddedLaw:
             ends += [float(self.law.atoms.losses[0]), float(self.law.atoms.losses[-1])]
         return 2 * max(1e-300, *map(abs, ends))
 
-    def on(self, step: Fraction, stride: int, rest: float) -> GridLaw:
-        return on_grid(self.law, step, stride=stride, rest=rest)
+    def on(self, step: Fraction, stride: int, tail_mass: float) -> GridLaw:
+        return on_grid(self.law, step, stride=stride, tail_mass=tail_mass)
 
 
 @final
@@ -224,11 +224,11 @@ class GriddedCurve:
     def reach(self) -> float:
         return 2 * self._end(Fraction(1, 10**14))
 
-    def _end(self, rest: Fraction) -> float:
-        return float(self.promise.epsilon_at(rest)) + 1e-9
+    def _end(self, tail_mass: Fraction) -> float:
+        return float(self.promise.epsilon_at(tail_mass)) + 1e-9
 
-    def on(self, step: Fraction, stride: int, rest: float) -> GridLaw:
-        end = self._end(Fraction(max(rest, 1e-290)))
+    def on(self, step: Fraction, stride: int, tail_mass: float) -> GridLaw:
+        end = self._end(Fraction(max(tail_mass, 1e-290)))
         apart = max(1, math.ceil(2 * end / (_CURVE_POINTS * float(step))))
         half = math.ceil(end / (apart * float(step)))
         values = _values(self.promise, step * apart, half)

@@ -90,8 +90,8 @@ class Law(ABC):
         return 0.0
 
     @abstractmethod
-    def span(self, rest: float) -> tuple[float, float] | None:
-        """An interval outside which the continuous part has P-probability of at most about `rest` on each side."""
+    def span(self, tail_mass: float) -> tuple[float, float] | None:
+        """An interval outside which the continuous part has P-probability of at most about `tail_mass` on each side."""
 
     @abstractmethod
     def between(self, bounds: Floats) -> Cells:
@@ -121,7 +121,7 @@ class Lattice(Law):
         losses = spaced(float(self.start), float(self.step), len(self.masses))
         return Atoms(losses, np.array(self.masses), 2.0**-46, self.start, self.step)
 
-    def span(self, rest: float) -> None:
+    def span(self, tail_mass: float) -> None:
         return None
 
     def between(self, bounds: Floats) -> Cells:
@@ -192,7 +192,7 @@ class Ramp(Law):
         masses = np.array([math.exp(-size) / 2, 0.5])
         return Atoms(np.array([-size, size]), masses, exp_error(size), -self.epsilon, 2 * self.epsilon)
 
-    def span(self, rest: float) -> tuple[float, float]:
+    def span(self, tail_mass: float) -> tuple[float, float]:
         return -float(self.epsilon), float(self.epsilon)
 
     def between(self, bounds: Floats) -> Cells:
@@ -215,10 +215,10 @@ class Normal(Law):
     def largest(self) -> Fraction:
         raise Unprovable("normal losses have no bound")
 
-    def span(self, rest: float) -> tuple[float, float]:
+    def span(self, tail_mass: float) -> tuple[float, float]:
         if self.mu > _GREATEST_MU:
             raise NotResolved
-        reach = self.mu * min(37.0, math.sqrt(-2 * math.log(min(0.5, max(rest, 1e-297)))))
+        reach = self.mu * min(37.0, math.sqrt(-2 * math.log(min(0.5, max(tail_mass, 1e-297)))))
         return self.mu**2 / 2 - reach, self.mu**2 / 2 + reach
 
     def between(self, bounds: Floats) -> Cells:
@@ -291,8 +291,8 @@ class Sampled(Law):
             raise NotResolved
         return self.base.loss_error + 16 * FUNCTION_ERROR / unsampled
 
-    def span(self, rest: float) -> tuple[float, float] | None:
-        inner = self.base.span(rest)
+    def span(self, tail_mass: float) -> tuple[float, float] | None:
+        inner = self.base.span(tail_mass)
         return None if inner is None else (self._loss(inner[0]), self._loss(inner[1]))
 
     def between(self, bounds: Floats) -> Cells:

@@ -145,8 +145,8 @@ def _is_over(draft: Draft, request: Requested) -> bool:
 
 def approve(draft: Draft, request: int, reason: str, expires: Expiry | None) -> None:
     """Let one large spend through, once; also one that was denied before."""
-    known = _open(draft, request)
-    content = _decision(known, reason)
+    waiting_request = _open(draft, request)
+    content = _decision(waiting_request, reason)
     if expires is not None:
         content["expires"] = expiry(expires, draft.moment())
     draft.add("approved", content)
@@ -154,8 +154,8 @@ def approve(draft: Draft, request: int, reason: str, expires: Expiry | None) -> 
 
 def deny(draft: Draft, request: int, reason: str) -> None:
     """Refuse one large spend, also if it was approved and not used yet. Its asker is told so, and why."""
-    known = _open(draft, request)
-    draft.add("denied", _decision(known, reason))
+    waiting_request = _open(draft, request)
+    draft.add("denied", _decision(waiting_request, reason))
 
 
 def _decision(request: Requested, reason: str) -> dict[str, Json]:
@@ -163,10 +163,14 @@ def _decision(request: Requested, reason: str) -> dict[str, Json]:
 
 
 def _open(draft: Draft, request: int) -> Requested:
-    known = draft.book.requests_by_id.get(request) if type(request) is int else None
-    if known is None or known.state == "used" or draft.book.requests.get(known.digest) is not known:
+    waiting_request = draft.book.requests_by_id.get(request) if type(request) is int else None
+    if (
+        waiting_request is None
+        or waiting_request.state == "used"
+        or draft.book.requests.get(waiting_request.digest) is not waiting_request
+    ):
         raise NotFound(f"no request {request} waits for approval", hint=f"waiting: {waiting(draft) or 'none'}")
-    return known
+    return waiting_request
 
 
 def decide(draft: Draft, content: dict[str, Any]) -> int | None:
@@ -176,20 +180,20 @@ def decide(draft: Draft, content: dict[str, Any]) -> int | None:
     asked, not its idempotency key: whoever asks again has another key. Only a question without a name is recognised by
     its key.
     """
-    known = _known(draft, content)
-    if known is not None and known.state == "denied":
-        assert known.decision is not None  # noqa: S101 (an entry says so)
-        reason = draft.stored(known.decision).content["reason"]
+    earlier = _known(draft, content)
+    if earlier is not None and earlier.state == "denied":
+        assert earlier.decision is not None  # noqa: S101 (an entry says so)
+        reason = draft.stored(earlier.decision).content["reason"]
         raise ApprovalDenied(
             f"the custodian has denied this spend: {reason}; nothing was charged",
-            request=known.id,
+            request=earlier.id,
             reason=reason,
             hint="ask for less, or talk to the custodian",
         )
-    if known is not None and known.state == "approved" and not _is_over(draft, known):
+    if earlier is not None and earlier.state == "approved" and not _is_over(draft, earlier):
         return None
-    if known is not None and known.state == "waiting":
-        return known.id
+    if earlier is not None and earlier.state == "waiting":
+        return earlier.id
     _require_patience(draft, content["analyst"])
     new = secrets.randbelow(_REQUESTS) + _REQUESTS  # a running number would tell how busy others are
     fields = {name: content[name] for name in (*_TOLD, "asked", "record") if name in content}
@@ -200,8 +204,8 @@ def decide(draft: Draft, content: dict[str, Any]) -> int | None:
 
 def is_approved(draft: Draft, content: dict[str, Any]) -> bool:
     """Whether a large spend was approved and may go through now."""
-    known = _known(draft, content)
-    return known is not None and known.state == "approved" and not _is_over(draft, known)
+    earlier = _known(draft, content)
+    return earlier is not None and earlier.state == "approved" and not _is_over(draft, earlier)
 
 
 def _known(draft: Draft, content: dict[str, Any]) -> Requested | None:
@@ -283,10 +287,10 @@ def _require_analyst(draft: Draft, analyst: str) -> None:
 
 def revoke(draft: Draft, token: str, reason: str) -> None:
     """Revoke a token: it lets nobody in from now on. A second time changes nothing."""
-    known = draft.book.tokens.get(token)
-    if known is None:
+    record = draft.book.tokens.get(token)
+    if record is None:
         raise NotFound("there is no such token", hint=Advice("{tokens} lists the ids"))
-    if not known.revoked:
+    if not record.revoked:
         draft.add("withdrawn", {"token": token, "reason": named("reason", reason)})
 
 

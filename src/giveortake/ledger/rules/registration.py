@@ -159,24 +159,27 @@ def population(
     questions: int | None = None,
 ) -> None:
     """Register the people protected, or check that they are registered with these terms."""
-    known = draft.book.populations.get(named("population", name))
-    if known is not None and (budget, protected, approval_above, analysts, failures, questions) == (None,) * 6:
+    registered = draft.book.populations.get(named("population", name))
+    if registered is not None and (budget, protected, approval_above, analysts, failures, questions) == (None,) * 6:
         return
     if budget is None:
-        if known is None:
+        if registered is None:
             raise NotFound(f"the ledger has no population {name!r}", hint="pass budget= to register it")
-        budget = known.budget
+        budget = registered.budget
     _require_promise(budget)
     assert budget is not None  # noqa: S101 (a population always has one)
-    unit = _unit(protected) if protected is not None else budget.unit if known is None else known.unit
+    unit = _unit(protected) if protected is not None else budget.unit if registered is None else registered.unit
     if analysts not in {None, "allotted", "pooled"}:
         raise InvalidParameter("analysts", analysts, 'is neither "allotted" nor "pooled"')
     content: dict[str, Json] = {"name": name, **_capped(budget, approval_above, unit)}
     allowance = _allowance(failures, questions)
-    if known is not None:
+    if registered is not None:
         terms = {"analysts": analysts, **allowance}
         _same(
-            draft, known, content | {field: value for field, value in terms.items() if value is not None}, "population"
+            draft,
+            registered,
+            content | {field: value for field, value in terms.items() if value is not None},
+            "population",
         )
     else:
         content |= {"analysts": analysts or "allotted", "failures": FAILURES, **allowance}
@@ -204,13 +207,13 @@ def dataset(
     which is returned.
     """
     book = draft.book
-    known = book.datasets.get(named("data set", name))
+    registered = book.datasets.get(named("data set", name))
     if population_name is None:
-        if known is None:
+        if registered is None:
             raise NotFound(f"the ledger has no data set {name!r}", hint="pass population= to register it")
         if (budget, protected, rows_per_person, domains, fingerprint, approval_above) == (None,) * 6:
             return None
-        population_name = known.population
+        population_name = registered.population
     above = book.population(population_name)
     unit = above.unit if protected is None else _unit(protected)
     people = _rows_per_person(unit, above, rows_per_person)
@@ -224,14 +227,14 @@ def dataset(
         **_capped(budget, approval_above, unit),
     }
     _same_neighbours(budget, above)
-    if known is not None:
+    if registered is not None:
         open_yet = is_open(book, name)
         ignored = ("version", "fingerprint", *(["domains"] if open_yet else []))
         stated_domains = content["domains"] if open_yet and domains is not None else plain("domains", domains)
-        _same(draft, known, content | {"domains": stated_domains}, "data set", ignore=ignored)
-        _same_table(draft, known, name, fingerprint)
-        is_other = domains is not None and canonical(stated_domains) != canonical(known.domains)
-        return _declare(draft, known, stated_domains) if is_other else None
+        _same(draft, registered, content | {"domains": stated_domains}, "data set", ignore=ignored)
+        _same_table(draft, registered, name, fingerprint)
+        is_other = domains is not None and canonical(stated_domains) != canonical(registered.domains)
+        return _declare(draft, registered, stated_domains) if is_other else None
     content["owner_confirms"] = _confirmed(draft, name, fingerprint, owner_confirms)
     _add(draft, "dataset", content, budget, unit)
     return None
@@ -245,32 +248,32 @@ def is_open(book: Book, name: str) -> bool:
     return book.dataset(name).domains is None or (asked_of(None, name) not in book.lists and not book.restored)
 
 
-def _declare(draft: Draft, known: DataSet, domains: Json) -> str:
+def _declare(draft: Draft, registered: DataSet, domains: Json) -> str:
     """Record domains that were declared while that was open; answers are about a new version from now on.
 
     Questions do not name the domains of their tables, so without a new version an earlier answer could be taken for a
     later one.
     """
-    version, fingerprint = next_version(known), known.versions[-1][1]
+    version, fingerprint = next_version(registered), registered.versions[-1][1]
     draft.add(
         "declared",
-        {"name": known.level.name, "domains": domains, "version": version, "fingerprint": fingerprint},
+        {"name": registered.level.name, "domains": domains, "version": version, "fingerprint": fingerprint},
     )
     return version
 
 
-def next_version(known: DataSet, *taken: str) -> str:
+def next_version(registered: DataSet, *taken_names: str) -> str:
     """A number that no version has: a name made of the content would tell neighbouring tables apart."""
-    names = {*taken, *(name for name, _ in known.versions)}
+    names = {*taken_names, *(name for name, _ in registered.versions)}
     return next(str(number) for number in count(len(names) + 1) if str(number) not in names)
 
 
 def new_version(draft: Draft, name: str, version: str, fingerprint: str | None, owner_confirms: str | None) -> None:
     """The data changed: later answers are about the new version, and compose with the earlier ones."""
-    known = draft.book.dataset(named("data set", name))
-    if version == known.version and is_same(draft, known.versions[-1][1], fingerprint):
+    registered = draft.book.dataset(named("data set", name))
+    if version == registered.version and is_same(draft, registered.versions[-1][1], fingerprint):
         return
-    if version in {earlier for earlier, _ in known.versions}:
+    if version in {earlier for earlier, _ in registered.versions}:
         raise LedgerMismatch(f"the data set {name!r} already had a version {version!r}", hint="choose another name")
     draft.add(
         "version",
@@ -315,15 +318,15 @@ def analyst(
         **_capped(budget, approval_above, above.unit),
     }
     allowance = _allowance(failures, questions)
-    known = book.grants.get((name, names))
-    if known is not None:
-        allotment = known.level.budget
+    grant = book.grants.get((name, names))
+    if grant is not None:
+        allotment = grant.level.budget
         if allotment is not None and content["budget"] != promise_to_json(allotment):
             raise LedgerMismatch(
                 f"{name} already has an allotment of {str(allotment).partition(' (')[0]}",
                 hint=Advice("change it with {change_budget}, or choose another name"),
             )
-        _same(draft, known.level, content | allowance, "analyst")
+        _same(draft, grant.level, content | allowance, "analyst")
         return names
     content |= {"failures": FAILURES, **allowance}
     filters: dict[int, Filter] = {}
@@ -335,9 +338,9 @@ def analyst(
 
 def _require_distinct(book: Book, name: str) -> None:
     """Refuse a new name that people would take for that of the custodian or of another analyst."""
-    known = {analyst for analyst, _ in book.grants}
-    same = next((existing for existing in (_RESERVED, *known) if _folded(existing) == _folded(name)), None)
-    if name not in known and same is not None:
+    analysts = {analyst for analyst, _ in book.grants}
+    same = next((existing for existing in (_RESERVED, *analysts) if _folded(existing) == _folded(name)), None)
+    if name not in analysts and same is not None:
         raise InvalidParameter("analyst", name, f"reads as {same!r}, which is taken", hint="choose another name")
 
 
@@ -418,21 +421,21 @@ def _same(
     draft: Draft, registered: Level | DataSet, content: dict[str, Json], kind: str, ignore: tuple[str, ...] = ()
 ) -> None:
     """Refuse a second definition that differs from the first, naming what differs."""
-    known = registered.level if isinstance(registered, DataSet) else registered
-    first: dict[str, Any] = dict(draft.stored(known.number).content)
+    level = registered.level if isinstance(registered, DataSet) else registered
+    first: dict[str, Any] = dict(draft.stored(level.number).content)
     if isinstance(registered, DataSet):
         first["domains"] = registered.domains  # they may have been declared since
-    first["budget"] = None if known.budget is None else promise_to_json(known.budget)  # it may have been changed since
+    first["budget"] = None if level.budget is None else promise_to_json(level.budget)  # it may have been changed since
     for field, value in content.items():
         if field not in ignore and canonical(first.get(field)) != canonical(value):
             if field == "domains":
-                raise other_domains(known.name, first, value)
+                raise other_domains(level.name, first, value)
             before, now = (
                 "single rows" if field == "unit" and stated is None else short(stated)
                 for stated in (first.get(field), value)
             )
             raise LedgerMismatch(
-                f"the {kind} {known.name!r} is in the ledger with another {field}: {before}, not {now}",
+                f"the {kind} {level.name!r} is in the ledger with another {field}: {before}, not {now}",
                 hint=Advice("state it as it was registered; {change_budget} changes a budget, and records the change"),
             )
 
@@ -454,10 +457,10 @@ def _keyed(draft: Draft, fingerprint: str | None) -> str | None:
     return None if fingerprint is None else draft.keyed(named("fingerprint", fingerprint))
 
 
-def _same_table(draft: Draft, known: DataSet, name: str, fingerprint: str | None) -> None:
-    if fingerprint is not None and not is_same(draft, known.versions[-1][1], fingerprint):
+def _same_table(draft: Draft, registered: DataSet, name: str, fingerprint: str | None) -> None:
+    if fingerprint is not None and not is_same(draft, registered.versions[-1][1], fingerprint):
         raise LedgerMismatch(
-            f"the table is not the one that {name!r} was registered with (version {known.version!r})",
+            f"the table is not the one that {name!r} was registered with (version {registered.version!r})",
             hint=Advice("{new_version} says that the data changed"),
         )
 
@@ -466,11 +469,11 @@ def _confirmed(draft: Draft, name: str, fingerprint: str | None, owner_confirms:
     """Return the custodian's confirmation; SameTable if it is missing and the table has another name already."""
     if owner_confirms is not None:
         return named("owner_confirms", owner_confirms)
-    other = holder(draft, fingerprint)
-    if other is None or other == name:
+    holder_name = holder(draft, fingerprint)
+    if holder_name is None or holder_name == name:
         return None
     raise SameTable(
-        f"the table of {name!r} is registered as {other!r} already: the same people would have two budgets",
+        f"the table of {name!r} is registered as {holder_name!r} already: the same people would have two budgets",
         hint=Advice("use that name", "{confirm}"),
     )
 
@@ -533,15 +536,16 @@ def people_of(book: Book, name: str, population: str | None, new_population: str
         raise InvalidParameter(
             "population", population, f"and new_population = {new_population!r} contradict each other"
         )
-    known = book.datasets.get(name)
+    registered = book.datasets.get(name)
     chosen = population or new_population
-    if known is not None:
-        if chosen not in {None, known.population}:
+    if registered is not None:
+        if chosen not in {None, registered.population}:
             raise LedgerMismatch(
-                f"the data set {name!r} is in the ledger with another population: {known.population!r}, not {chosen!r}",
+                f"the data set {name!r} is in the ledger with another population: {registered.population!r}, "
+                f"not {chosen!r}",
                 hint="leave it out, or register the table under another name",
             )
-        return known.population
+        return registered.population
     registered_populations = {table.population for table in book.datasets.values()}
     if chosen is None:
         if not book.populations or (first in book.populations and first not in registered_populations):
@@ -579,7 +583,7 @@ def put(
     draft: Draft, name: str, population: str, *, fingerprint: str, owner_confirms: str | None, terms: dict[str, Any]
 ) -> Registered:
     """Register a table of known people, or check that it is registered so; other content is a new version."""
-    known = draft.book.datasets.get(name)
+    registered = draft.book.datasets.get(name)
     confirmed = owner_confirms or _same_people(draft, name, population, fingerprint)
     terms = {
         "population_name": population,
@@ -588,29 +592,29 @@ def put(
         "approval_above": None,
         **terms,
     }
-    if known is None:
+    if registered is None:
         terms |= {"fingerprint": fingerprint, "version": "1", "owner_confirms": confirmed}
         dataset(draft, name, **terms)
         return Registered(population, "1")
     declared = dataset(  # as before, or refused
         draft, name, fingerprint=None, version="1", owner_confirms=None, **terms
     )
-    if is_same(draft, known.versions[-1][1], fingerprint):
-        return Registered(population, declared or known.version)
-    version = next_version(known, *(() if declared is None else (declared,)))
+    if is_same(draft, registered.versions[-1][1], fingerprint):
+        return Registered(population, declared or registered.version)
+    version = next_version(registered, *(() if declared is None else (declared,)))
     new_version(draft, name, version, fingerprint, confirmed)
     return Registered(population, version)
 
 
 def _same_people(draft: Draft, name: str, population: str, fingerprint: str) -> str | None:
     """A note if the same table of the same people has another name; SameTable if it is of other people."""
-    other = holder(draft, fingerprint)
-    if other is None or other == name:
+    holder_name = holder(draft, fingerprint)
+    if holder_name is None or holder_name == name:
         return None
-    theirs = draft.book.dataset(other).population
-    if theirs == population:
+    holder_population = draft.book.dataset(holder_name).population
+    if holder_population == population:
         return f"the same people: {population}"
     raise SameTable(
-        f"the table of {name!r} is registered as {other!r} already: the same people would have two budgets",
-        hint=Advice("use that name", "{population}", "{people}", "{confirm}", population=theirs),
+        f"the table of {name!r} is registered as {holder_name!r} already: the same people would have two budgets",
+        hint=Advice("use that name", "{population}", "{people}", "{confirm}", population=holder_population),
     )

@@ -367,15 +367,15 @@ def _event(event: dict[str, Any]) -> str:
     >>> _event({"event": "laplace", "version": 1, "noise_multiplier": "10/1"})
     'laplace, noise multiplier 10'
     """
-    words = [str(event["event"])]
+    parts = [str(event["event"])]
     for name, value in event.items():
         if isinstance(value, list):
-            words.append(f"{len(value)} {name}")
+            parts.append(f"{len(value)} {name}")
         elif isinstance(value, dict):
-            words.append(f"{name} {_event(value)}")
+            parts.append(f"{name} {_event(value)}")
         elif name not in {"event", "version"}:
-            words.append(f"{name.replace('_', ' ')} {str(value).removesuffix('/1')}")
-    return ", ".join(words)
+            parts.append(f"{name.replace('_', ' ')} {str(value).removesuffix('/1')}")
+    return ", ".join(parts)
 
 
 _SHOWN = {

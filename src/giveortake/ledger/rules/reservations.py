@@ -67,27 +67,27 @@ class Pace:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self._begun: float | None = None
+        self._start: float | None = None
 
     def begin(self) -> None:
         """Start the beat: something was charged just now."""
-        self._begun = time.monotonic()
+        self._start = time.monotonic()
 
     def wait(self, since: float | None = None) -> None:
         """Wait for the next beat after the last charge, or after `since`, a moment of the same clock."""
         now = time.monotonic()
-        begun = (now if self._begun is None else self._begun) if since is None else since
-        time.sleep(max(0.0, beat(begun, now, self.seconds) - now))
+        start = (now if self._start is None else self._start) if since is None else since
+        time.sleep(max(0.0, beat(start, now, self.seconds) - now))
 
 
-def beat(begun: float, done: float, seconds: float) -> float:
-    """The first moment half-way between two multiples of `seconds` after `begun` that is not before `done`.
+def beat(start: float, end: float, seconds: float) -> float:
+    """The first moment half-way between two multiples of `seconds` after `start` that is not before `end`.
 
     >>> beat(10.0, 10.3, 2.0), beat(10.0, 11.5, 2.0), beat(10.0, 13.0, 2.0)
     (11.0, 13.0, 13.0)
     """
-    turns = max(1, math.ceil((done - begun) / seconds + 0.5))
-    return begun + (turns - 0.5) * seconds
+    turns = max(1, math.ceil((end - start) / seconds + 0.5))
+    return start + (turns - 0.5) * seconds
 
 
 @final

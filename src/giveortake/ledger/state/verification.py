@@ -229,10 +229,10 @@ class Replay:
         """Check that a new filter has spent nothing, promises no more than there is, and admits history."""
         budget = promise_from_json(content["budget"])
         guard = filter_of(promise_from_json(content.get("rest", content["budget"])), snapshot=content["filter"])
-        known = self.book.levels.get(number)
-        events = [] if known is None or "rest" in content else [*map(event_from_dict, charged_for(known).values())]
+        level = self.book.levels.get(number)
+        events = [] if level is None or "rest" in content else [*map(event_from_dict, charged_for(level).values())]
         if "rest" in content:
-            require_sound(budget, () if known is None else known.allotments.values(), guard)
+            require_sound(budget, () if level is None else level.allotments.values(), guard)
         elif guard.share:
             raise LedgerDamaged(f"entry {entry} begins with a filter that has already spent", hint=RESTORE)
         for event in (*events, *self._charged.get(number, ())):
