@@ -64,8 +64,8 @@ def told_by_name(
                     raise InvalidParameter(name, HIDDEN, f"is unknown to {spoken(args)}", hint=hint)
             twice = [name for name in by_place[: len(args)] if name in kwargs]
             if len(args) > most or twice:
-                unsaid = [name for name in by_name if name not in kwargs]
-                words = (unsaid or by_name or ["epsilon"] * (is_open and beyond is None))[: max(len(args) - most, 0)]
+                unnamed = [name for name in by_name if name not in kwargs]
+                words = (unnamed or by_name or ["epsilon"] * (is_open and beyond is None))[: max(len(args) - most, 0)]
                 example = ", ".join([*["…"][: len({*by_place} - {"self"})], *(f"{word}=…" for word in words)])
                 hint = beyond or f"write {spoken(args)}({example if words else ', '.join(known)})"
                 if twice:

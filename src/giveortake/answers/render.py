@@ -113,7 +113,7 @@ def as_rich(answer: Released) -> Any:
     for column in answer.columns:
         pairs = shown_cells(column, _head(column, _MOST_ROWS))
         texts += (
-            [[value for value, _ in pairs], [beside for _, beside in pairs]]
+            [[value for value, _ in pairs], [margin for _, margin in pairs]]
             if column.has_interval
             else [[value for value, _ in pairs]]
         )
@@ -182,7 +182,7 @@ def _cells(column: Column, rows: int) -> list[str]:
     pairs = shown_cells(column, _head(column, rows))
     widest = max((len(value) for value, _ in pairs), default=0)
     justified = [value.rjust(widest) if column.kind in NUMBERS else value.ljust(widest) for value, _ in pairs]
-    texts = [f"{value} {beside}".rstrip() for value, (_, beside) in zip(justified, pairs, strict=True)]
+    texts = [f"{value} {margin}".rstrip() for value, (_, margin) in zip(justified, pairs, strict=True)]
     lines = [printable(column.name), *texts]
     width = max(map(len, lines))
     return [text.ljust(width) for text in lines]
@@ -191,13 +191,13 @@ def _cells(column: Column, rows: int) -> list[str]:
 def _html_cells(column: Column, most: int) -> list[str]:
     rows = _head(column, most)
     align = f'<td style="text-align:{_align(column)}">'
-    texts = [(escape(value), escape(beside)) for value, beside in shown_cells(column, rows)]
+    texts = [(escape(value), escape(margin)) for value, margin in shown_cells(column, rows)]
     if not column.has_interval:
         return [f"{align}{value}</td>" for value, _ in texts]
     bars = _bars(rows)
     return [
-        f'{align}{value}</td><td style="opacity:.7">{beside}</td><td>{bar}</td>'
-        for (value, beside), bar in zip(texts, bars, strict=True)
+        f'{align}{value}</td><td style="opacity:.7">{margin}</td><td>{bar}</td>'
+        for (value, margin), bar in zip(texts, bars, strict=True)
     ]
 
 

@@ -74,13 +74,13 @@ def timing(
     """
     waiting: dict[int, list[float]] = {0: [], 1: []}
 
-    def seconds(which: int) -> float:
-        if not waiting[which]:
-            for side in (0, 1) if len(waiting[1 - which]) % 2 else (1, 0):
+    def seconds(input_index: int) -> float:
+        if not waiting[input_index]:
+            for side in (0, 1) if len(waiting[1 - input_index]) % 2 else (1, 0):
                 started = clock()
                 mechanism((x, y)[side])
                 waiting[side].append(clock() - started)
-        return waiting[which].pop()
+        return waiting[input_index].pop()
 
     return epsilon_lower_bound(seconds, 0, 1, samples=samples, confidence=confidence)
 

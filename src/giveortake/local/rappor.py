@@ -271,19 +271,19 @@ class Rappor(Oracle):
         """Draw rows of a cohort and bits; `chances` are those of bits that the text does not set, and sets."""
         rows = packed_bernoulli(chances[0], len(texts), self.size, coins)
         different, codes = numbered(texts)
-        pairs = which = codes * self.cohorts + cohorts
+        pairs = pair_indices = codes * self.cohorts + cohorts
         if len(different) * self.cohorts > len(texts):  # many texts: their places in some cohorts are never needed
-            pairs, which = np.unique(pairs, return_inverse=True)
+            pairs, pair_indices = np.unique(pairs, return_inverse=True)
         else:
             pairs = np.arange(len(different) * self.cohorts)
         known = [self.places(different[pair // self.cohorts], pair % self.cohorts) for pair in pairs.tolist()]
-        places = np.array(known, dtype=np.int64).reshape(-1, self.hashes)[which]
+        places = np.array(known, dtype=np.int64).reshape(-1, self.hashes)[pair_indices]
         for number in range(self.hashes):
             set_bits(rows, places[:, number], bernoulli(chances[1], len(texts), coins))
         heads = np.asarray(cohorts, dtype="<u2").reshape(-1, 1).view(np.uint8)
         return np.concatenate([heads, rows], axis=1)
 
-    def again(self, permanent: bytes, entropy: Entropy | None = None) -> bytes:
+    def instantaneous_report(self, permanent: bytes, entropy: Entropy | None = None) -> bytes:
         """A fresh report from a permanent response."""
         coins = source(entropy)
         bits = np.unpackbits(np.frombuffer(permanent[_COHORT_BYTES:], np.uint8), bitorder="little", count=self.size)

@@ -208,4 +208,4 @@ class Respondent:
     def _fresh(self, memoised: Any, entropy: Entropy | None) -> Any:
         if not isinstance(self.survey, Rappor):
             return memoised
-        return self.survey.again(bytes.fromhex(memoised), entropy).hex()
+        return self.survey.instantaneous_report(bytes.fromhex(memoised), entropy).hex()

@@ -151,7 +151,7 @@ def difference(call: Call, domains: list[Domain]) -> Domain:
     if ends[0] is None or ends[1] is None:
         return Domain(Kind.INTEGER, nullable=nullable)
     (first, last), (least, greatest) = (
-        tuple(_place(unit, end) + more for end, more in zip(pair, (0, _later(unit, domain)), strict=True))
+        tuple(_unit_number(unit, end) + extra for end, extra in zip(pair, (0, _later(unit, domain)), strict=True))
         for pair, domain in zip((ends[0], ends[1]), domains[1:], strict=True)
     )
     return Domain(Kind.INTEGER, Fraction(least - last), Fraction(greatest - first), nullable=nullable)
@@ -171,7 +171,7 @@ def _later(unit: str, domain: Domain) -> int:
     return IN_A_DAY.get(unit, 1) - 1 if domain.kind is Kind.TIMESTAMP else 0
 
 
-def _place(unit: str, day: dt.date) -> int:
+def _unit_number(unit: str, day: dt.date) -> int:
     """The running number of the unit that a day is in; for units of the clock, that of the day's first one."""
     match unit:
         case "hour" | "minute":

@@ -265,8 +265,8 @@ def poll_beliefs(epsilons: Sequence[Number]) -> Any:
             prior = Fraction(step, _POLL_STEPS)
             low, high = (prior, prior) if promise is None else promise.posterior(prior)
             rows += [
-                {"prior": float(prior), "posterior": float(end), "promise": name, "end": f"{name} {which}"}
-                for which, end in (("low", low), ("high", high))
+                {"prior": float(prior), "posterior": float(end), "promise": name, "end": f"{name} {side}"}
+                for side, end in (("low", low), ("high", high))
             ]
     return (
         altair.Chart(altair.Data(values=rows))
