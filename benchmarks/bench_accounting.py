@@ -9,7 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from giveortake.accounting import epsilon_interval, events
-from giveortake.exact import shown
+from giveortake.exact import decimal
 from harness.report import Case, Report, faster, timed
 from harness.terms import Terms, entry
 
@@ -94,7 +94,7 @@ def fresh(charges: list[Event], delta: str) -> Interval:
 
 def tightness(report: Report, case: str, found: Interval) -> None:
     width = float(found.width / found.high)
-    text = f"[{shown(found.low, 8)}, {shown(found.high, 8)}]"
+    text = f"[{decimal(found.low, 8)}, {decimal(found.high, 8)}]"
     inside = TRUTHS.get(case)
     sound = inside is None or float(found.low) - 1e-9 <= inside <= float(found.high) + 1e-9
     report.fact(f"ε of {case}: width {width:.2g}", text, goal="< 0.1 %, truth inside", met=sound and width < WIDTH)

@@ -378,7 +378,7 @@ _PRICES = (
     ),
     _mutant(
         "a promise is shown rounded to the nearest",
-        "exact/numbers.py",
+        "exact/format.py",
         "rounding=ROUND_CEILING)",
         "rounding=ROUND_HALF_EVEN)",
         "exact/test_shown_numbers",

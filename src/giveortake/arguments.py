@@ -8,7 +8,7 @@ from functools import wraps
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from giveortake.errors import HIDDEN, InvalidParameter, meant
+from giveortake.errors import HIDDEN, InvalidParameter, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -60,7 +60,7 @@ def told_by_name(
         def called(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
             for name in kwargs:
                 if name not in parameters and not is_open:
-                    hint = elsewhere.get(name) or unknown or f"{meant(name, known)}known: {', '.join(known)}"
+                    hint = elsewhere.get(name) or unknown or f"{did_you_mean(name, known)}known: {', '.join(known)}"
                     raise InvalidParameter(name, HIDDEN, f"is unknown to {spoken(args)}", hint=hint)
             twice = [name for name in by_place[: len(args)] if name in kwargs]
             if len(args) > most or twice:

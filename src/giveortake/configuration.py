@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.advice import Advice
 from giveortake.answers.text import printable
-from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, meant, safe_text
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, did_you_mean, safe_text
 from giveortake.exact import positive, rational
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP, unit
 from giveortake.session.ledger_discovery import MEMORY, beside, files_of, require_no_other_ledger
@@ -316,7 +316,10 @@ class _Location:
         for key in entries:
             if key not in listed:
                 raise self.refusal(
-                    f"{inside}{key}", entries[key], "is unknown", hint=f"{meant(key, listed)}known: {', '.join(listed)}"
+                    f"{inside}{key}",
+                    entries[key],
+                    "is unknown",
+                    hint=f"{did_you_mean(key, listed)}known: {', '.join(listed)}",
                 )
 
     def require_filled_in(self, entries: Mapping[str, Any], inside: str = "") -> None:

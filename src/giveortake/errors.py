@@ -102,15 +102,15 @@ def package(name: str) -> str:
     return f"pip install {name}"
 
 
-def meant(name: str, known: Iterable[str], quote: Callable[[str], str] = str) -> str:
+def did_you_mean(name: str, known: Iterable[str], quote: Callable[[str], str] = str) -> str:
     """The start of a hint if a name is probably a misspelt known one; empty if it resembles none.
 
     Names that differ only in case or blanks at the ends come first, then names that continue it. `quote` quotes names
     where that is needed.
 
-    >>> meant("regoin", ["user_id", "region"]), meant("colour", ["user_id", "region"])
+    >>> did_you_mean("regoin", ["user_id", "region"]), did_you_mean("colour", ["user_id", "region"])
     ('did you mean `region`? ', '')
-    >>> meant("loaned on", ["Loaner", " Loaned On"]), meant("Fee", ["Free", "Fee (EUR)"])
+    >>> did_you_mean("loaned on", ["Loaner", " Loaned On"]), did_you_mean("Fee", ["Free", "Fee (EUR)"])
     ('did you mean ` Loaned On`? ', 'did you mean `Fee (EUR)`? ')
     """
     wanted, names = name.strip().casefold(), list(known)

@@ -31,39 +31,39 @@ positive_numbers = st.fractions(min_value=Fraction(1, 10**30), max_value=10**30)
     ],
 )
 def test_a_number_is_shown_briefly(number: Fraction, text: str) -> None:
-    assert exact.shown(number) == text
+    assert exact.decimal(number) == text
 
 
 @some_examples
 @given(st.integers(-999_999, 999_999), st.integers(-20, 20))
 def test_a_short_decimal_is_shown_exactly(digits: int, exponent: int) -> None:
     number = digits * Fraction(10) ** exponent
-    assert Fraction(exact.shown(number)) == number
-    assert Fraction(exact.shown_up(number)) == number
+    assert Fraction(exact.decimal(number)) == number
+    assert Fraction(exact.decimal_up(number)) == number
 
 
 @some_examples
 @given(positive_numbers, st.integers(2, 12))
 def test_a_shown_number_is_within_half_a_unit_of_its_last_digit(number: Fraction, digits: int) -> None:
-    assert abs(Fraction(exact.shown(number, digits)) - number) <= number * Fraction(10) ** (1 - digits) / 2
+    assert abs(Fraction(exact.decimal(number, digits)) - number) <= number * Fraction(10) ** (1 - digits) / 2
 
 
 @some_examples
 @given(positive_numbers, st.integers(2, 12))
 def test_a_number_shown_upwards_is_never_below_and_hardly_above(number: Fraction, digits: int) -> None:
-    up = Fraction(exact.shown_up(number, digits))
+    up = Fraction(exact.decimal_up(number, digits))
     assert number <= up <= number * (1 + Fraction(10) ** (1 - digits))
 
 
 @some_examples
 @given(positive_numbers)
 def test_the_reader_s_decimal_context_does_not_matter(number: Fraction) -> None:
-    usual = exact.shown(number), exact.shown_up(number)
+    usual = exact.decimal(number), exact.decimal_up(number)
     with localcontext() as context:
         context.prec = 3
-        unusual = exact.shown(number), exact.shown_up(number)
+        unusual = exact.decimal(number), exact.decimal_up(number)
     assert unusual == usual
 
 
 def test_what_is_shown_can_be_read_back() -> None:
-    assert Decimal(exact.shown(Fraction(1, 7))) == Decimal("0.142857")
+    assert Decimal(exact.decimal(Fraction(1, 7))) == Decimal("0.142857")

@@ -85,7 +85,7 @@ from giveortake.accounting.pricing import (
 )
 from giveortake.caching import cached
 from giveortake.errors import BudgetExceeded, InvalidParameter, MismatchedPromises, Unpriced, Unprovable
-from giveortake.exact import GREATEST, LEAST, rational, shown
+from giveortake.exact import GREATEST, LEAST, decimal, rational
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP, events, gaussian_mu
 from giveortake.privacy.guarantee import bound
 from giveortake.privacy.renyi import epsilon_from_order
@@ -121,7 +121,7 @@ def remaining_text(budget: ApproxDP, accounts: Sequence[Account], pot: Account) 
     about 10 more questions at ε = 0.1, or 466 at ε = 0.01; δ = 1e-7 for finding keys
     """
     large, small = budget.epsilon / 10, budget.epsilon / 100
-    keys = f"δ = {shown(pot.remaining)} for finding keys"
+    keys = f"δ = {decimal(pot.remaining)} for finding keys"
     if small < LEAST:  # for example if the budget's ε is 0
         return keys
     most = [_times(budget, accounts, size) for size in (large, small)]
@@ -129,9 +129,9 @@ def remaining_text(budget: ApproxDP, accounts: Sequence[Account], pot: Account) 
         return f"nothing for questions; {keys}"
     few, many = map(int, most)
     if not many:
-        return f"less than one question at ε = {shown(small)}; {keys}"
+        return f"less than one question at ε = {decimal(small)}; {keys}"
     questions = "question" if few == 1 else "questions"
-    return f"about {few:,} more {questions} at ε = {shown(large)}, or {many:,} at ε = {shown(small)}; {keys}"
+    return f"about {few:,} more {questions} at ε = {decimal(large)}, or {many:,} at ε = {decimal(small)}; {keys}"
 
 
 def used_text(accounts: Sequence[Account], pot: Account) -> str:
@@ -143,7 +143,8 @@ def used_text(accounts: Sequence[Account], pot: Account) -> str:
     used = min(
         (account.spent / account.limit for account in accounts if account.alive and account.limit), default=Fraction(1)
     )
-    return f"{shown(100 * used, 3)} % of the budget, and δ = {shown(pot.spent)} of {shown(pot.limit)} for finding keys"
+    keys = f"δ = {decimal(pot.spent)} of {decimal(pot.limit)} for finding keys"
+    return f"{decimal(100 * used, 3)} % of the budget, and {keys}"
 
 
 def _times(budget: ApproxDP, accounts: Sequence[Account], epsilon: Fraction) -> Fraction:

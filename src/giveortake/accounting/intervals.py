@@ -40,6 +40,8 @@ from giveortake.exact import (
     LEAST,
     Number,
     closed_probability,
+    decimal,
+    decimal_up,
     enclosure,
     non_negative,
     normal_cdf,
@@ -47,8 +49,6 @@ from giveortake.exact import (
     precision,
     probability_down,
     probability_up,
-    shown,
-    shown_up,
     sqrt_down,
     sqrt_up,
 )
@@ -94,7 +94,7 @@ class Interval:
         return isinstance(number, int | float | Fraction) and self.low <= number <= self.high
 
     def __str__(self) -> str:
-        return f"between {shown(self.low, 9)} and {shown_up(self.high, 9)}"
+        return f"between {decimal(self.low, 9)} and {decimal_up(self.high, 9)}"
 
 
 Charge: TypeAlias = events.Event | Guarantee

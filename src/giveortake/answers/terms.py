@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast, fina
 
 from giveortake.advice import Advice
 from giveortake.errors import InvalidParameter
-from giveortake.exact import Number, open_probability, rational, shown, whole
+from giveortake.exact import Number, decimal, open_probability, rational, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -127,7 +127,7 @@ def _level(number: Number) -> Fraction:
     """Check the probability; a refusal of 95 suggests 0.95."""
     level = rational("confidence", number)
     if not 0 < level < 1:
-        suggestion = shown(level / 100, 12) if 50 <= level < 100 else "0.95"
+        suggestion = decimal(level / 100, 12) if 50 <= level < 100 else "0.95"
         hint = Advice("{confidence}", confidence=suggestion)
         raise InvalidParameter("confidence", number, "is not strictly between 0 and 1", hint=hint)
     return open_probability("confidence", number)
@@ -318,7 +318,7 @@ class LeftOut:
     def __str__(self) -> str:
         if self.low is None or self.high is None or self.estimate is None:
             return f"how much the caps leave out is not known: {self.why}"
-        sure = f"with {shown(100 * self.confidence)} %, for all caps together"
+        sure = f"with {decimal(100 * self.confidence)} %, for all caps together"
         if self.high == 0:
             return f"the caps leave no row out{f': {self.why}' if self.why else ''}"
         about = f"{self.about} of the rows are left out"

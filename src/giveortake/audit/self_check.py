@@ -24,7 +24,7 @@ from giveortake.audit.game import play
 from giveortake.audit.replay import observations, replay
 from giveortake.audit.sampling import drawn
 from giveortake.audit.traces import low_bits, repetition
-from giveortake.exact import shown
+from giveortake.exact import decimal
 from giveortake.mechanisms.functions import laplace
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP
 from giveortake.randomness import SYSTEM_ENTROPY, uniform_integers
@@ -213,8 +213,8 @@ def _promise(group: str, name: str, mechanism: Any, x: Any, y: Any, promise: Gua
         count, sure = max(400, int(samples * effort)), 1 - alpha / 2
         finding = check(mechanism, x, y, promise, samples=count, confidence=sure)
         bound = epsilon_lower_bound(mechanism, x, y, samples=count, confidence=sure, delta=delta)
-        at = f", δ = {shown(delta)}" if delta else ""
-        text = f"ε ≥ {float(bound):.3f} of {shown(promised, 4)}{at}" if bound else _NOTHING
+        at = f", δ = {decimal(delta)}" if delta else ""
+        text = f"ε ≥ {float(bound):.3f} of {decimal(promised, 4)}{at}" if bound else _NOTHING
         return Outcome(bool(finding) and bound <= promised, repr(promise), text)
 
     return Check(group, name, run)

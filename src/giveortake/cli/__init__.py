@@ -11,7 +11,7 @@ from giveortake import __version__
 from giveortake.advice import on
 from giveortake.cli import shell
 from giveortake.cli.shell import Commands
-from giveortake.errors import GiveOrTakeError, InvalidParameter, meant
+from giveortake.errors import GiveOrTakeError, InvalidParameter, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,7 +129,7 @@ def parser_of_all() -> argparse.ArgumentParser:
 
 def _unknown_command(name: str) -> InvalidParameter:
     commands = f"the commands are {', '.join(COMMANDS)}"
-    return InvalidParameter("command", name, "does not exist", hint=f"{meant(name, COMMANDS)}{commands}")
+    return InvalidParameter("command", name, "does not exist", hint=f"{did_you_mean(name, COMMANDS)}{commands}")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -152,7 +152,9 @@ class _Parser(argparse.ArgumentParser):
         option_name, options = unknown[0].partition("=")[0], self._option_string_actions
         if len(option_name) < _SHORTEST:
             return ""
-        return meant(next((option for option in options if option.startswith(option_name)), option_name), options)
+        return did_you_mean(
+            next((option for option in options if option.startswith(option_name)), option_name), options
+        )
 
     def error(self, message: str) -> NoReturn:
         raise self._refusal(message)

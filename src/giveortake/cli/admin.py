@@ -20,7 +20,7 @@ from giveortake.cli.ledger import print_failures, require_ledger, standings
 from giveortake.cli.session_options import promise
 from giveortake.cli.shell import Command, number, terminal
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
-from giveortake.exact import shown
+from giveortake.exact import decimal
 from giveortake.ledger.rules.releases import promised
 from giveortake.privacy import ApproxDP, PureDP
 
@@ -195,7 +195,7 @@ def change_budget(ledger: Ledger, arguments: argparse.Namespace, out: Console) -
         Text(f"{level.kind} {printable(level.name)}: {old_budget} before, {promised(changed.budget)} from now on")
     )
     if isinstance(level.budget, ApproxDP) and isinstance(changed.budget, PureDP):
-        option = f"--budget {arguments.budget},{shown(level.budget.delta)}"
+        option = f"--budget {arguments.budget},{decimal(level.budget.delta)}"
         out.print(Text(f"It has no δ any more, so keys can no longer be found; {option} keeps the δ."))
     out.print("The old promise is void: all that was charged was run again under the new one, and fits.")
     if people is not None and affordable_before is not None:
@@ -217,12 +217,12 @@ def _people_above(ledger: Ledger, level: Standing) -> Standing | None:
 def _print_taken(ledger: Ledger, old_level: Standing, affordable_before: Fraction, out: Console) -> None:
     """Print what the change of an allotment took from the people's budget, and how much of that is left."""
     new_level = ledger.population(old_level.name)
-    taken = f"{shown(100 * (new_level.given - old_level.given), 3)} %"
-    left_text = "nothing" if not (affordable := ledger.affordable(new_level)) else f"ε ≤ {shown(affordable, 3)}"
+    taken = f"{decimal(100 * (new_level.given - old_level.given), 3)} %"
+    left_text = "nothing" if not (affordable := ledger.affordable(new_level)) else f"ε ≤ {decimal(affordable, 3)}"
     out.print(
         Text(
             f"Taken from the budget of {printable(old_level.name)}: {taken}. "
-            f"Left there for others: ε ≤ {shown(affordable_before, 3)} before, {left_text} from now on."
+            f"Left there for others: ε ≤ {decimal(affordable_before, 3)} before, {left_text} from now on."
         )
     )
 

@@ -13,7 +13,7 @@ from rich.text import Text
 import giveortake as gt
 from giveortake.cli.shell import Command, terminal
 from giveortake.errors import QueryRefused
-from giveortake.exact import shown
+from giveortake.exact import decimal
 
 if TYPE_CHECKING:
     import argparse
@@ -156,9 +156,9 @@ def _show_ledger(out: Console, session: Session, answers: dict[str, Answer]) -> 
     grid = Table.grid(padding=(0, 2))
     for number, (title, answer) in enumerate(answers.items(), 1):
         bar = "█" * round(_BAR * float(answer.cost.epsilon / session.budget.epsilon))  # type: ignore[attr-defined]  # (pure, both)
-        grid.add_row(f"  {number}", title, f"ε = {shown(answer.cost.epsilon)}", Text(bar, style="cyan"))
+        grid.add_row(f"  {number}", title, f"ε = {decimal(answer.cost.epsilon)}", Text(bar, style="cyan"))
     grid.add_row(
-        "", "[bold]used[/]", f"[bold]{shown(100 * used, 3)} %[/]", f"a question of ε ≤ {shown(left, 3)} is left"
+        "", "[bold]used[/]", f"[bold]{decimal(100 * used, 3)} %[/]", f"a question of ε ≤ {decimal(left, 3)} is left"
     )
     settled = sum(entry.kind == "settled" for entry in history)
     out.print(f"[bold]The ledger[/]  {len(history)} entries; {settled} answers are kept, and were charged")

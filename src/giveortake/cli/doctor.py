@@ -35,7 +35,7 @@ from giveortake.cli.session_options import weakness
 from giveortake.cli.shell import Command, terminal
 from giveortake.configuration import configurations, in_toml
 from giveortake.engines.protocol import GROUP, is_address
-from giveortake.errors import GiveOrTakeError, NotFound, extra, meant, safe_text
+from giveortake.errors import GiveOrTakeError, NotFound, did_you_mean, extra, safe_text
 from giveortake.ledger.chain.watermark import State, state_folder
 from giveortake.ledger.opening import rehearsal
 from giveortake.plan import Domain, Kind
@@ -114,7 +114,7 @@ def _missing_columns(file: str, person: str | None, expected: set[str], table: s
     if not missing:
         return None
     names = ", ".join(f"`{printable(column)}`" for column in dict.fromkeys(missing))
-    hint = f"{meant(missing[0], columns)}its columns are {', '.join(columns)}"
+    hint = f"{did_you_mean(missing[0], columns)}its columns are {', '.join(columns)}"
     return f"{printable(file)} has no column {names}", printable(hint)
 
 

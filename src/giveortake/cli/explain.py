@@ -13,7 +13,7 @@ from rich.text import Text
 import giveortake as gt
 from giveortake.cli.shell import Command, terminal
 from giveortake.errors import GiveOrTakeError, InvalidParameter
-from giveortake.exact import open_probability, positive, shown, shown_up, whole
+from giveortake.exact import decimal, decimal_up, open_probability, positive, whole
 from giveortake.privacy.interpretation import FAILURE, PRIORS, RATES, beliefs, percent_down, percent_up
 
 if TYPE_CHECKING:
@@ -81,17 +81,17 @@ def _promise(arguments: argparse.Namespace) -> Guarantee:
 def _print_beliefs(out: Console, promise: Guarantee) -> None:
     epsilon = promise.epsilon if isinstance(promise, gt.PureDP | gt.ApproxDP) else None
     rows = [gt.PureDP(row_epsilon) for row_epsilon in sorted({*_EPSILONS, epsilon or Fraction(1)})]
-    table = Table("believed before", *(f"{shown(100 * prior)} %" for prior in PRIORS), box=None, pad_edge=False)
+    table = Table("believed before", *(f"{decimal(100 * prior)} %" for prior in PRIORS), box=None, pad_edge=False)
     if epsilon is None or isinstance(promise, gt.ApproxDP):
         table.add_row("[bold]this promise[/]", *(_interval(promise, prior) for prior in PRIORS))
     for row in rows:
-        name = f"ε = {shown(row.epsilon, 4)}"
+        name = f"ε = {decimal(row.epsilon, 4)}"
         name = f"[bold]{name}[/]" if row == promise else name
         table.add_row(name, *(_interval(row, prior) for prior in PRIORS))
     out.print("[bold]Beliefs[/]  what an attacker believes afterwards, from – to")
     out.print(table)
     if not isinstance(promise, gt.PureDP):
-        out.print(f"[dim]this promise: each bound may fail, with probability {shown(FAILURE)} at most[/]")
+        out.print(f"[dim]this promise: each bound may fail, with probability {decimal(FAILURE)} at most[/]")
     out.print()
 
 
@@ -103,7 +103,9 @@ def _interval(promise: Guarantee, prior: Fraction) -> str:
 
 
 def _print_guesses(out: Console, promise: Guarantee, group: int) -> None:
-    table = Table("people", *(f"{shown(100 * rate)} % wrong" for rate in RATES), "advantage", box=None, pad_edge=False)
+    table = Table(
+        "people", *(f"{decimal(100 * rate)} % wrong" for rate in RATES), "advantage", box=None, pad_edge=False
+    )
     for size in sorted({1, 2, group}):
         try:
             together = promise.group(size)
@@ -128,10 +130,10 @@ def _print_composition(out: Console, promise: Guarantee) -> None:
         for method in _METHODS:
             try:
                 composed = gt.compose([charge] * times, delta=total, method=method)
-                cells.append(shown_up(composed.epsilon, 4))  # type: ignore[attr-defined]  # (at a δ, it has an ε)
+                cells.append(decimal_up(composed.epsilon, 4))  # type: ignore[attr-defined]  # (at a δ, it has an ε)
             except GiveOrTakeError:
                 cells.append("–")
-        table.add_row(f"{times:,}", shown_up(total, 2), *cells)
+        table.add_row(f"{times:,}", decimal_up(total, 2), *cells)
     kind = "Laplace releases of this ε" if isinstance(promise, gt.PureDP) else "releases with this promise"
     out.print(f"[bold]Adding up[/]  the ε of many {kind}, by four theorems")
     out.print(table)
@@ -145,7 +147,7 @@ def _print_accuracy(out: Console, promise: Guarantee) -> None:
     table = Table("", *(f"{people:,} people" for people in _PEOPLE), box=None, pad_edge=False)
     for epsilon in epsilons:
         margin = gt.margin(0, sensitivity=1, epsilon=positive("epsilon", epsilon))
-        name = f"ε = {shown(epsilon, 4)}"
+        name = f"ε = {decimal(epsilon, 4)}"
         name = f"[bold]{name}[/]" if epsilon == promise.epsilon else name
         table.add_row(name, *(_share(margin, people) for people in _PEOPLE))
     out.print("[bold]Accuracy[/]  margin of one count with Laplace noise, with 95 %, and as a share of the people")

@@ -27,7 +27,7 @@ from giveortake.cli.shell import Command, number, terminal
 from giveortake.configuration import Configuration, configurations
 from giveortake.engines.protocol import is_address
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, safe_text
-from giveortake.exact import shown
+from giveortake.exact import decimal
 from giveortake.ledger.chain.entries import canonical
 from giveortake.ledger.rules.admission import used_of_whole
 from giveortake.ledger.rules.releases import minute, promised, summary
@@ -122,7 +122,7 @@ def _restore(arguments: argparse.Namespace) -> int:
     if charge is None:
         out.print("Every level with a budget is closed until it is set anew: `giveortake admin budget change`.")
     else:
-        out.print(f"ε = {shown(charge.epsilon)} was charged to every level for what may be forgotten.")
+        out.print(f"ε = {decimal(charge.epsilon)} was charged to every level for what may be forgotten.")
     return 0
 
 
@@ -359,7 +359,7 @@ def _last(points: list[Fraction]) -> str:
 
 
 def _left(affordable: Fraction | None) -> str:
-    return "" if affordable is None else f"ε ≤ {shown(affordable)}"
+    return "" if affordable is None else f"ε ≤ {decimal(affordable)}"
 
 
 def _as_json(ledger: Ledger, levels: list[Standing], used: dict[int, list[tuple[int, Fraction]]]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from giveortake.answers.text import printable
 from giveortake.cli import session_options
 from giveortake.cli.session_options import in_options
 from giveortake.cli.shell import Command, terminal
-from giveortake.exact import shown
+from giveortake.exact import decimal
 from giveortake.sql.text import in_sql
 
 if TYPE_CHECKING:
@@ -80,8 +80,10 @@ def _bounds(column: str, ends: tuple[int | float, int | float], declared: Domain
     else:
         least, most = declared.ends()
         if ends[0] <= least and ends[1] >= most:
-            return f"{column}: the declared bounds, {shown(least)} to {shown(most)}, are as narrow as what was found"
-        low, high = (shown(max(Fraction(ends[0]), least), 12), shown(min(Fraction(ends[1]), most), 12))
+            return (
+                f"{column}: the declared bounds, {decimal(least)} to {decimal(most)}, are as narrow as what was found"
+            )
+        low, high = (decimal(max(Fraction(ends[0]), least), 12), decimal(min(Fraction(ends[1]), most), 12))
     return f"CLAMP({in_sql(column)}, {low}, {high}) keeps all numbers of 95 % of the persons"
 
 

@@ -12,7 +12,7 @@ from giveortake.cli import session_options
 from giveortake.cli.session_options import allotted_share, in_options, largest_question
 from giveortake.cli.shell import Command, charged_since, is_closed, report, terminal
 from giveortake.errors import GiveOrTakeError, InvalidParameter
-from giveortake.exact import shown
+from giveortake.exact import decimal
 from giveortake.progress import progress
 from giveortake.session.ledger_discovery import MEMORY
 
@@ -107,7 +107,9 @@ def _bill(session: Session, answer: Answer, ledger_path: str, *, noted: bool) ->
     """One line on what is left, and where the ledger is; a table shows the answer's notes already."""
     status, affordable = session.standing(), session.affordable
     used = (
-        "" if status.used is None else f"{shown(100 * status.used, 3)} % of the budget is used{allotted_share(status)}"
+        ""
+        if status.used is None
+        else f"{decimal(100 * status.used, 3)} % of the budget is used{allotted_share(status)}"
     )
     affordable_note = "" if affordable is None else f", {largest_question(affordable)}"
     storage = "kept nowhere: the ledger was in memory" if ledger_path == MEMORY else f"kept in {ledger_path}"

@@ -16,7 +16,7 @@ from giveortake.answers.text import printable
 from giveortake.cli import session_options
 from giveortake.cli.session_options import allotted_share, in_options, largest_question
 from giveortake.cli.shell import Command, terminal
-from giveortake.exact import shown
+from giveortake.exact import decimal
 from giveortake.progress import progress
 from giveortake.session.render import cost_of, quote_facts, shown_margin
 
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
 def show(out: Console, session: Session, quote: Quote) -> None:
     """Print a quote: margins, noise, price, what is left, and what would be cheaper."""
     table = Table("column", pad_edge=False, box=None)
-    table.add_column(f"give or take, with {shown(100 * quote.confidence)} %", justify="right")
+    table.add_column(f"give or take, with {decimal(100 * quote.confidence)} %", justify="right")
     for name, margin in quote.margins.items():
         table.add_row(Text(printable(name)), shown_margin(margin))
     out.print(table)
@@ -81,7 +81,7 @@ def _facts(session: Session, quote: Quote) -> list[tuple[str, str]]:
     status, affordable = session.rest()
     if status.used is not None:
         affordable_note = "" if affordable is None else f"; {largest_question(affordable)}"
-        facts.append(("used so far", f"{shown(100 * status.used, 3)} %{allotted_share(status)}{affordable_note}"))
+        facts.append(("used so far", f"{decimal(100 * status.used, 3)} %{allotted_share(status)}{affordable_note}"))
     left_out = None if quote.left_out is None else replace(quote.left_out, lines=())
     return [*facts, *quote_facts(replace(quote, left_out=left_out))]
 

@@ -24,7 +24,7 @@ from giveortake.answers.terms import CAP_TERMS, TERMS
 from giveortake.configuration import budget_said, chosen, configurations
 from giveortake.engines.protocol import is_address
 from giveortake.errors import ApprovalRequired, GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound
-from giveortake.exact import MOST_DIGITS, rational, shown
+from giveortake.exact import MOST_DIGITS, decimal, rational
 from giveortake.ledger import Ledger
 from giveortake.ledger.opening import rehearsal
 from giveortake.plan.question import span_of
@@ -80,12 +80,12 @@ def largest_question(affordable: Fraction) -> str:
     >>> print(largest_question(Fraction(1, 10)), largest_question(Fraction(0)), sep=", ")
     a question of up to ε = 0.1 is left, nothing is left
     """
-    return f"a question of up to ε = {shown(affordable, 3)} is left" if affordable else "nothing is left"
+    return f"a question of up to ε = {decimal(affordable, 3)} is left" if affordable else "nothing is left"
 
 
 def allotted_share(status: Standing) -> str:
     """The part of a budget that was given to analysts, in parentheses; empty if none was."""
-    return f" ({shown(100 * status.given, 3)} % given to analysts)" if status.given else ""
+    return f" ({decimal(100 * status.given, 3)} % given to analysts)" if status.given else ""
 
 
 def weakness(budget: Guarantee) -> str | None:
@@ -96,10 +96,10 @@ def weakness(budget: Guarantee) -> str | None:
     """
     if isinstance(budget, ApproxDP) and budget.delta >= _LARGE_DELTA:
         return (
-            f"δ = {shown(budget.delta)} allows all about a person to be revealed with that probability: 1e-6 is usual"
+            f"δ = {decimal(budget.delta)} allows all about a person to be revealed with that probability: 1e-6 is usual"
         )
     if isinstance(budget, PureDP | ApproxDP) and budget.epsilon > _LARGE_EPSILON:
-        epsilon = shown(budget.epsilon)
+        epsilon = decimal(budget.epsilon)
         return f"ε = {epsilon} is so large that it protects hardly anybody: `giveortake explain --epsilon {epsilon}`"
     return None
 
@@ -213,13 +213,13 @@ def _caps(ledger: ledgers.Ledger, table: str) -> Iterator[str]:
 def _stored_budget(budget: Guarantee | None) -> str | None:
     match budget:
         case PureDP():
-            return shown(budget.epsilon)
+            return decimal(budget.epsilon)
         case ApproxDP():
-            return f"{shown(budget.epsilon)},{shown(budget.delta)}"
+            return f"{decimal(budget.epsilon)},{decimal(budget.delta)}"
         case ZCDP():
-            return f"rho={shown(budget.rho)}"
+            return f"rho={decimal(budget.rho)}"
         case GaussianDP():
-            return f"mu={shown(budget.mu)}"
+            return f"mu={decimal(budget.mu)}"
     return None
 
 
@@ -240,7 +240,7 @@ def _stored_domain(column: str, domain: Mapping[str, Any], reads: Callable[[str]
     if domain["kind"] == "date":
         bounds = [dt.date.fromordinal(int(end)).isoformat() for end in ends]
     else:
-        bounds = [short if Fraction(short := shown(end, 15)) == end else str(end) for end in ends]
+        bounds = [short if Fraction(short := decimal(end, 15)) == end else str(end) for end in ends]
     return f"--domain {shlex.quote(f'{column}={bounds[0]}:{bounds[1]}')}"
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from giveortake.cli.shell import Command, number, terminal
 from giveortake.errors import InvalidParameter, NotFound
-from giveortake.exact import rational, shown, shown_up, whole
+from giveortake.exact import decimal, decimal_up, rational, whole
 from giveortake.local import (
     CountMeanSketch,
     HadamardResponse,
@@ -295,7 +295,7 @@ def _fraction(number: Fraction) -> str:
     >>> _fraction(Fraction(1, 2)), _fraction(Fraction(1001, 2003))
     ('1/2', '1001/2003 (49.975 %)')
     """
-    return str(number) if number.denominator < _LONG else f"{number} ({shown(100 * number, digits=5)} %)"
+    return str(number) if number.denominator < _LONG else f"{number} ({decimal(100 * number, digits=5)} %)"
 
 
 _NAMELESS = "this survey has no name: reports to another question with the same parameters cannot be told apart"
@@ -332,7 +332,7 @@ def _randomize(arguments: argparse.Namespace) -> int:
     rows = report_rows(survey.randomize(answers_of(survey, cells.texts, cells.location)))
     summary = write_reports(arguments.out, rows)
     if arguments.out is not None:
-        terminal().print(f"{summary} (ε = {shown_up(survey.epsilon, digits=5)} each)", soft_wrap=True)
+        terminal().print(f"{summary} (ε = {decimal_up(survey.epsilon, digits=5)} each)", soft_wrap=True)
     return 0
 
 

@@ -18,8 +18,8 @@ from giveortake.answers import Answer, Stream, codec
 from giveortake.answers.terms import CAP_TERMS, TERMS, Caps, Confidence, LeftOut
 from giveortake.arguments import told_by_name
 from giveortake.client.connection import Connection
-from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, meant, no_attribute
-from giveortake.exact import shown
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, did_you_mean, no_attribute
+from giveortake.exact import decimal
 from giveortake.frame.habits import TERMS_OF_ANSWERS, instead_of_question, instead_of_session
 from giveortake.ledger.rules.releases import History, Releases
 from giveortake.plan import Catalog, PublicTable
@@ -64,7 +64,9 @@ def stated_terms(terms: Mapping[str, Any]) -> dict[str, Any]:
     known = (*TERMS, *CAP_TERMS)
     for name, value in terms.items():
         if name not in known:
-            raise InvalidParameter(name, value, "is unknown", hint=f"{meant(name, known)}known: {', '.join(known)}")
+            raise InvalidParameter(
+                name, value, "is unknown", hint=f"{did_you_mean(name, known)}known: {', '.join(known)}"
+            )
     return {name: value for name, value in terms.items() if value is not None}
 
 
@@ -498,7 +500,7 @@ class RemoteSession:
         used, left = standing["share"], standing["affordable_exactly"]
         if used is not None and left is not None:
             race = standing["remaining"]["exactly"] is None
-            rest = f"a pure ε of up to {shown(fraction(left), 3)} is left" if fraction(left) else "nothing is left"
+            rest = f"a pure ε of up to {decimal(fraction(left), 3)} is left" if fraction(left) else "nothing is left"
             rest = f"left: {standing['remaining']['words']}" if race else rest
-            lines.append(f"  {shown(100 * Fraction(used), 3)} % of the budget is used; {rest}")
+            lines.append(f"  {decimal(100 * Fraction(used), 3)} % of the budget is used; {rest}")
         return "\n".join(lines) + ">"

@@ -17,7 +17,7 @@ from giveortake.accounting.pricing import noise_multiplier, priced_within
 from giveortake.advice import Advice
 from giveortake.answers.terms import CAP_TERMS, TERMS, Caps, Confidence
 from giveortake.engines.questions import Bounding
-from giveortake.errors import InvalidParameter, QueryRefused, Unprovable, meant
+from giveortake.errors import InvalidParameter, QueryRefused, Unprovable, did_you_mean
 from giveortake.exact import sqrt_up
 from giveortake.mechanisms import Gaussian, Laplace
 from giveortake.plan import Scan
@@ -96,7 +96,9 @@ class Spend:
 
     def __str__(self) -> str:
         signs = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ", "keys": "δ for keys"}
-        return ", ".join(f"{signs[name]} = {exact.shown_up(Fraction(value))}" for name, value in self.to_json().items())
+        return ", ".join(
+            f"{signs[name]} = {exact.decimal_up(Fraction(value))}" for name, value in self.to_json().items()
+        )
 
 
 def require_within(event: Event, spend: Spend) -> None:
@@ -259,7 +261,7 @@ class Terms:
 
 def _unknown(name: str, value: object, taken: Collection[str]) -> InvalidParameter:
     problem = "has no effect here" if name in _ALL_TERMS else "is not a term of a question"
-    hint = "" if name in _ALL_TERMS else meant(name, taken)
+    hint = "" if name in _ALL_TERMS else did_you_mean(name, taken)
     return InvalidParameter(name, value, problem, hint=f"{hint}the terms are {', '.join(taken)}")
 
 
@@ -360,7 +362,7 @@ def _in_tables(caps: Caps, tables: Collection[str]) -> Caps:
                 "rows_per_person",
                 name,
                 "is not a private table",
-                hint=f"{meant(name, tables)}the tables are {', '.join(tables)}",
+                hint=f"{did_you_mean(name, tables)}the tables are {', '.join(tables)}",
             )
     return replace(caps, rows_per_person={known[name.casefold()]: most for name, most in caps.rows_per_person.items()})
 

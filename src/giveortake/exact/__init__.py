@@ -32,6 +32,7 @@ from giveortake.exact.enclosures import (
     sqrt_up,
     upper,
 )
+from giveortake.exact.format import counted, decimal, decimal_down, decimal_up
 from giveortake.exact.numbers import (
     GREATEST,
     LEAST,
@@ -40,7 +41,6 @@ from giveortake.exact.numbers import (
     at_least,
     ceiling,
     closed_probability,
-    counted,
     exact_decimal,
     integer,
     non_negative,
@@ -49,9 +49,6 @@ from giveortake.exact.numbers import (
     power_of_two_at_least,
     rational,
     shorter_up,
-    shown,
-    shown_down,
-    shown_up,
     spendable,
     whole,
 )
@@ -66,6 +63,9 @@ __all__ = [
     "ceiling",
     "closed_probability",
     "counted",
+    "decimal",
+    "decimal_down",
+    "decimal_up",
     "difference_is_positive",
     "dyadic_ball",
     "enclosure",
@@ -96,9 +96,6 @@ __all__ = [
     "probability_up",
     "rational",
     "shorter_up",
-    "shown",
-    "shown_down",
-    "shown_up",
     "spendable",
     "sqrt_down",
     "sqrt_up",

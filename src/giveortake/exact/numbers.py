@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, Inexact, InvalidOperation
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from fractions import Fraction
 from numbers import Rational
 from typing import Any, TypeAlias
@@ -180,52 +180,6 @@ def ceiling(number: Fraction) -> int:
     return -(-number.numerator // number.denominator)
 
 
-def shown(number: Fraction, digits: int = 6) -> str:
-    """A short decimal for people: exact when it is short, otherwise rounded to `digits` significant digits.
-
-    >>> shown(Fraction(1, 10)), shown(Fraction(1, 3)), shown(Fraction(1, 10**8))
-    ('0.1', '0.333333', '1e-8')
-    """
-    if number == 0:
-        return "0"
-    context = Context(prec=digits, rounding=ROUND_HALF_EVEN)  # not the caller's, which may hold fewer digits
-    quotient = context.divide(Decimal(number.numerator), Decimal(number.denominator))
-    text = f"{quotient:.{digits}g}"
-    if "e" in text:
-        mantissa, _, exponent = text.partition("e")
-        return f"{_without_trailing_zeros(mantissa)}e{int(exponent)}"
-    return _without_trailing_zeros(text)
-
-
-def shown_up(number: Fraction, digits: int = 6) -> str:
-    """A short decimal for people that is never below the number.
-
-    >>> shown_up(Fraction(1, 3)), shown_up(Fraction(1, 10)), shown_up(Fraction(1, 7), digits=2)
-    ('0.333334', '0.1', '0.15')
-    """
-    context = Context(prec=digits, rounding=ROUND_CEILING)
-    return shown(Fraction(context.divide(Decimal(number.numerator), Decimal(number.denominator))), digits)
-
-
-def shown_down(number: Fraction, digits: int = 6) -> str:
-    """A short decimal for people that is never above the number.
-
-    >>> shown_down(Fraction(2, 3)), shown_down(Fraction(1, 10)), shown_down(Fraction(1, 6), digits=2)
-    ('0.666666', '0.1', '0.16')
-    """
-    context = Context(prec=digits, rounding=ROUND_FLOOR)
-    return shown(Fraction(context.divide(Decimal(number.numerator), Decimal(number.denominator))), digits)
-
-
-def counted(number: int, noun: str) -> str:
-    """How many of something there are, in words.
-
-    >>> counted(1, "row"), counted(1200, "row")
-    ('1 row', '1,200 rows')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def _shortest(name: str, value: float | np.floating[Any]) -> str:
     """The shortest decimal that means this number and no other of its type, whatever numpy's print options are."""
     if isinstance(value, float):
@@ -233,10 +187,6 @@ def _shortest(name: str, value: float | np.floating[Any]) -> str:
     if value.dtype.itemsize > 8:
         raise InvalidParameter(name, value, "has more digits than a double", hint="convert it to float or to text")
     return np.format_float_scientific(value)
-
-
-def _without_trailing_zeros(text: str) -> str:
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _from_decimal(name: str, value: Decimal, original: object) -> Fraction:

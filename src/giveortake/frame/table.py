@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Never, final
 
 from giveortake.arguments import told_by_name
-from giveortake.errors import QueryRefused, meant, no_attribute
+from giveortake.errors import QueryRefused, did_you_mean, no_attribute
 from giveortake.frame.aggregates import Agg, Check, order_of, released, released_condition, released_order
 from giveortake.frame.expressions import Expr, Operand, column_or_expression, node_of
 from giveortake.frame.habits import by_name, instead_of
@@ -147,7 +147,7 @@ class Table:
         if column not in table.schema:
             raise QueryRefused(
                 f"there is no column `{column}` in `{table.name}`",
-                hint=f"{meant(column, table.schema)}the columns are {', '.join(table.schema)}",
+                hint=f"{did_you_mean(column, table.schema)}the columns are {', '.join(table.schema)}",
             )
         if how in {"semi", "anti"}:
             condition = None if where is None else node_of(where)

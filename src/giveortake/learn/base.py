@@ -24,7 +24,7 @@ from giveortake.answers.render import escaped
 from giveortake.arguments import told_by_name
 from giveortake.compile.spend import spend_of
 from giveortake.errors import InvalidParameter, QueryRefused
-from giveortake.exact import shown, whole
+from giveortake.exact import decimal, whole
 from giveortake.learn.arrays import ArraySession, not_fitted
 from giveortake.learn.features import (
     Category,
@@ -299,7 +299,7 @@ def counted(guarantee: Guarantee, rows: int) -> str:
 
 
 def _percent(share: Fraction | str) -> str:
-    return f"{shown(100 * Fraction(share), 3)} %"
+    return f"{decimal(100 * Fraction(share), 3)} %"
 
 
 @final

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake.engines import Component
-from giveortake.errors import InvalidParameter, meant
+from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.exact import counted
 from giveortake.learn.noisy_sums import GRAIN, one, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Kind, Literal
@@ -151,7 +151,10 @@ def feature_of(schema: Mapping[str, Domain], name: str, called: str = "features"
     """The feature of a declared column; others are refused, with what to declare."""
     if name not in schema:
         raise InvalidParameter(
-            called, name, "is not a column", hint=f"{meant(str(name), schema)}the columns are {', '.join(schema)}"
+            called,
+            name,
+            "is not a column",
+            hint=f"{did_you_mean(str(name), schema)}the columns are {', '.join(schema)}",
         )
     domain = schema[name]
     values = domain.categories

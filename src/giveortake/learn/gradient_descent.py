@@ -50,7 +50,7 @@ from giveortake.caching import cached
 from giveortake.engines import Component, Sample, VectorSum
 from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused, Unprovable
-from giveortake.exact import positive, shown, whole
+from giveortake.exact import decimal, positive, whole
 from giveortake.frame import Expr, col
 from giveortake.learn.base import Card, Ground, Pass, Provenance, learner_to_json, read
 from giveortake.learn.features import (
@@ -614,7 +614,7 @@ class Risk:
             (Pass(f"the end of {self.passes} passes", "1", float(request.mu)),),
             run.id,
             (
-                f"Λ = {shown(self.strength, 4)}; noise of {deviation:.3g} on each coefficient",
+                f"Λ = {decimal(self.strength, 4)}; noise of {deviation:.3g} on each coefficient",
                 *(() if run.charged else ("fitted before at this price: nothing was charged again",)),
             ),
         )

@@ -30,7 +30,7 @@ import numpy as np
 from giveortake.answers import Answer
 from giveortake.answers.column import Column
 from giveortake.errors import InvalidParameter, QueryRefused
-from giveortake.exact import non_negative, open_probability, positive, shown
+from giveortake.exact import decimal, non_negative, open_probability, positive
 from giveortake.learn.base import Ground, Model, Regressor, Task
 from giveortake.learn.features import (
     FARTHEST,
@@ -609,7 +609,7 @@ class LinearRegression(_Linear):
         evidence = self.model_.evidence
         if evidence is None:
             return super()._described()
-        text = f"{shown(Fraction(evidence.shortened) * 100, 2)} % of rows, about, were scaled down"
+        text = f"{decimal(Fraction(evidence.shortened) * 100, 2)} % of rows, about, were scaled down"
         return (*super()._described(), ("intervals", text))
 
 

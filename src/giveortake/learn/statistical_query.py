@@ -18,7 +18,7 @@ from giveortake.compile import Spend
 from giveortake.engines import Component
 from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, QueryRefused
-from giveortake.exact import open_probability, positive, shown, whole
+from giveortake.exact import decimal, open_probability, positive, whole
 from giveortake.frame.expressions import column_or_expression
 from giveortake.learn.base import Ground, Task
 from giveortake.learn.moments import Moments
@@ -113,7 +113,7 @@ class MeanTask(Task):
                 "expression", shown_expression(expression), "has no bounds", hint='clamp it: gt.col("x").clamp(0, 10)'
             )
         if not tolerance < (high - low) / 2:
-            raise InvalidParameter("tolerance", str(tolerance), f"is no less than half of {shown(high - low)}")
+            raise InvalidParameter("tolerance", str(tolerance), f"is no less than half of {decimal(high - low)}")
         condition = Call("not", (Call("is_null", (expression,)),)) if domain.nullable else None
         miss = 1 - sure
         least = _least(data, n, 1 - miss / 10)

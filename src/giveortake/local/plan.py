@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 
 from giveortake.answers import Answer, Column
 from giveortake.arguments import told_by_name
-from giveortake.exact import Number, closed_probability, shown, whole
+from giveortake.exact import Number, closed_probability, decimal, whole
 from giveortake.local.categories import HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
 from giveortake.local.frequencies import FrequencyOracle, survey_categories
 from giveortake.local.survey import USUAL, quantile
@@ -102,7 +102,7 @@ def _reason(best: str, survey: FrequencyOracle, alike: list[str], variances: dic
     alternatives = ", ".join(name for name in alike if name != best)
     also = f"; {alternatives} would do as well with larger reports" if alternatives else ""
     return (
-        f"{best}: for {len(survey.categories)} categories and ε = {shown(survey.epsilon)}, {facts}, with "
+        f"{best}: for {len(survey.categories)} categories and ε = {decimal(survey.epsilon)}, {facts}, with "
         f"{survey.bits()} bits a report{also}. The worst choice, {worst}, has "
         f"{float(variances[worst] / variances[best]):.3g} times its variance."
     )

@@ -14,7 +14,7 @@ import numpy as np
 
 from giveortake.answers import Estimate
 from giveortake.errors import HIDDEN, DamagedReports, InvalidParameter
-from giveortake.exact import Number, closed_probability, log_up, open_probability, rational, shown
+from giveortake.exact import Number, closed_probability, decimal, log_up, open_probability, rational
 from giveortake.local.frequencies import Supports
 from giveortake.local.survey import (
     MOST_EPSILON,
@@ -231,7 +231,7 @@ def margin_curves(
     sizes = [round(10 ** (quarter / 4)) for quarter in range(4, 4 * _LARGEST + 1)]
     mean, z = closed_probability("share", share), quantile(confidence)
     curves = {
-        f"ε = {shown(Fraction(str(epsilon)))}": [
+        f"ε = {decimal(Fraction(str(epsilon)))}": [
             (n, z * math.sqrt(Poll(epsilon=epsilon).variance(n, mean))) for n in sizes
         ]
         for epsilon in epsilons

@@ -17,7 +17,7 @@ from giveortake.errors import (
     SensitiveValue,
     Unprovable,
 )
-from giveortake.exact import Number, positive, shown_up
+from giveortake.exact import Number, decimal_up, positive
 from giveortake.local.poll import SPELLINGS, Poll
 from giveortake.local.rappor import Rappor
 from giveortake.local.survey import Oracle, checked_texts, from_json, is_one, source, without_repetition
@@ -74,8 +74,8 @@ class Respondent:
 
     def __repr__(self) -> str:
         """What was spent, and never what was answered."""
-        spent = f"ε = {shown_up(self._paid * self.survey.epsilon)}"
-        limit = "" if self.budget is None else f" of {shown_up(self.budget)}"
+        spent = f"ε = {decimal_up(self._paid * self.survey.epsilon)}"
+        limit = "" if self.budget is None else f" of {decimal_up(self.budget)}"
         return f"<a respondent to survey {self.survey.fingerprint[:8]} ({self.survey.kind}): {spent}{limit} spent>"
 
     @property
@@ -118,7 +118,8 @@ class Respondent:
                 if self._memory:
                     return self._fresh(self._memory[next(reversed(self._memory))], entropy)
                 raise BudgetExceeded(
-                    f"one more answer would bring this respondent to ε = {shown_up(cost)} of {shown_up(self.budget)}",
+                    f"one more answer would bring this respondent to ε = {decimal_up(cost)} "
+                    f"of {decimal_up(self.budget)}",
                     cost=self.survey.epsilon,
                     remaining=self.budget - self._paid * self.survey.epsilon,
                     hint="answers that are memoised cost nothing when they are repeated",

@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from giveortake import exact
 from giveortake.errors import HIDDEN, DamagedReports, ForeignReports, GiveOrTakeError, InvalidParameter
-from giveortake.exact import Number, exp_down, exp_up, log_up, positive, rational, shown_up
+from giveortake.exact import Number, decimal_up, exp_down, exp_up, log_up, positive, rational
 from giveortake.mechanisms.histogram import elements
 from giveortake.privacy import PureDP, events
 from giveortake.randomness import SYSTEM_ENTROPY
@@ -399,7 +399,7 @@ class Oracle(ABC):
     @property
     def promise(self) -> str:
         """The promise in words for a respondent; the logarithm of a whole number is written as such."""
-        epsilon, factor = shown_up(self.epsilon, digits=5), shown_up(exp_up(self.epsilon), digits=5)
+        epsilon, factor = decimal_up(self.epsilon, digits=5), decimal_up(exp_up(self.epsilon), digits=5)
         if self.ratio.denominator == 1 and log_up(self.ratio) == self.epsilon:
             epsilon, factor = f"ln {self.ratio} ≈ {epsilon}", str(self.ratio)
         return f"ε = {epsilon}: any report is at most {factor} times as likely with one answer as with another"
@@ -526,7 +526,7 @@ def from_json(text: str, most_epsilon: Number | None = None) -> Any:
         raise DamagedReports("these parameters state another ε than they have")
     if most_epsilon is not None and survey.epsilon > positive("most_epsilon", most_epsilon):
         raise InvalidParameter(
-            "epsilon", shown_up(survey.epsilon), f"is more than {most_epsilon}, the most that was agreed to"
+            "epsilon", decimal_up(survey.epsilon), f"is more than {most_epsilon}, the most that was agreed to"
         )
     return survey
 

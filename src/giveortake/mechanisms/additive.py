@@ -354,7 +354,7 @@ class LatticeNoise:
         if self.is_float:
             if total > _GREATEST_DOUBLE:
                 raise InvalidParameter(
-                    "noise", exact.shown(total), "has no bound that a double holds", hint="ask for more epsilon"
+                    "noise", exact.decimal(total), "has no bound that a double holds", hint="ask for more epsilon"
                 )
             nearest = float(total)
             return nearest if nearest >= total else math.nextafter(nearest, math.inf)
@@ -430,7 +430,7 @@ def _require_usual(scale: Fraction, steps: Fraction, faintest: Fraction) -> None
 
     A promise that is so weak that its noise rounds to zero is kept as it was asked for; see `exact.spendable`.
     """
-    noise_text = f"{exact.shown(scale)} steps of the lattice"
+    noise_text = f"{exact.decimal(scale)} steps of the lattice"
     if scale < faintest and steps < 1:
         raise InvalidParameter(
             "noise",

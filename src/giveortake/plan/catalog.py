@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn, final
 
-from giveortake.errors import InvalidParameter, QueryRefused, meant
+from giveortake.errors import InvalidParameter, QueryRefused, did_you_mean
 from giveortake.plan.expressions import Call, ColumnReference, Expression, Literal
 from giveortake.plan.question import Aggregate, Question
 from giveortake.plan.relations import (
@@ -68,7 +68,8 @@ class Catalog:
             if known.casefold() == name.casefold():
                 return table
         raise QueryRefused(
-            f"there is no table `{name}`", hint=f"{meant(name, tables)}the tables are {', '.join(tables) or 'none'}"
+            f"there is no table `{name}`",
+            hint=f"{did_you_mean(name, tables)}the tables are {', '.join(tables) or 'none'}",
         )
 
     def find_public(self, name: str) -> PublicTable:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from giveortake.errors import QueryRefused, meant
+from giveortake.errors import QueryRefused, did_you_mean
 from giveortake.plan import Filter, Literal
 from giveortake.plan.domains import Domain
 from giveortake.plan.expressions import Call, ColumnReference, is_missing
@@ -106,7 +106,9 @@ def _of_expression(expression: Expression, schema: Mapping[str, Domain]) -> Iter
             known = schema[column.name].categories or ()
             for value in values if known else ():
                 if value not in known:
-                    close = meant(str(value), [category for category in known if isinstance(category, str)]).rstrip()
+                    close = did_you_mean(
+                        str(value), [category for category in known if isinstance(category, str)]
+                    ).rstrip()
                     yield (
                         f"{str(value)!r} is none of the declared categories of `{column.name}`, and has no group of "
                         f"its own{f'; {close}' if close else ''}"

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.advice import FACES, Advice
-from giveortake.errors import QueryRefused, meant
+from giveortake.errors import QueryRefused, did_you_mean
 from giveortake.plan.domains import Domain, Kind, Value, stored_type
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class ColumnReference(Expression):
         except KeyError:
             columns = f"the columns are {', '.join(schema) or 'none'}"
             raise QueryRefused(
-                f"there is no column `{self.name}` here", hint=f"{meant(self.name, schema)}{columns}"
+                f"there is no column `{self.name}` here", hint=f"{did_you_mean(self.name, schema)}{columns}"
             ) from None
 
     def columns(self) -> Iterator[str]:

@@ -143,7 +143,7 @@ def caps(profile: Sizes, *, epsilon: Number | None = None, title: str | None = N
         .encode(x=cap, y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), fill=_band(alt))
     )
     best, is_open = least_error(lines)
-    spent = exact.shown(profile.epsilon if epsilon is None else exact.spendable("epsilon", epsilon))
+    spent = exact.decimal(profile.epsilon if epsilon is None else exact.spendable("epsilon", epsilon))
     default_title = f"COUNT(*) of {profile.table} at ε = {spent}: the least error is at {best['cap']:,.0f} rows"
     default_title += ", the last cap tried: a larger one may be better" * is_open
     return finished(band_chart + drawn, title or default_title)

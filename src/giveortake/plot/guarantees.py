@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from giveortake import accounting, mechanisms
 from giveortake.errors import InvalidParameter, Unprovable
-from giveortake.exact import Number, positive, shown, whole
+from giveortake.exact import Number, decimal, positive, whole
 from giveortake.plot.theme import COLOURS, DASHES, altair, finished, lines, save
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, events
 from giveortake.privacy.interpretation import FAILURE, beliefs
@@ -60,7 +60,7 @@ def posterior(promises: Promises = EPSILONS) -> Any:
         by="promise",
         order=[name(promise) for promise in listed],
         title="How far a belief about you can move",
-        subtitle=f"each line may fail, with probability {shown(FAILURE)} at most" if cautious else None,
+        subtitle=f"each line may fail, with probability {decimal(FAILURE)} at most" if cautious else None,
     )
 
 
@@ -100,7 +100,9 @@ def groups(promise: Guarantee | Number = 1, sizes: Sequence[int] = tuple(range(1
                 bounds = None
             cautious = cautious or (bounds is not None and bounds[2] is not None)
             high = Fraction(1) if bounds is None else bounds[1]
-            rows.append({"size": size, "high": float(high), "before": f"{shown(100 * prior)} % before", "side": "high"})
+            rows.append(
+                {"size": size, "high": float(high), "before": f"{decimal(100 * prior)} % before", "side": "high"}
+            )
     return lines(
         rows,
         x=alt.X("size:Q", title="people who belong together", axis=alt.Axis(tickMinStep=1)),
@@ -108,7 +110,7 @@ def groups(promise: Guarantee | Number = 1, sizes: Sequence[int] = tuple(range(1
         by="before",
         order=["10 % before", "50 % before"],
         title=f"Groups under {name(single)}",
-        subtitle=f"each line may fail, with probability {shown(FAILURE)} at most" if cautious else None,
+        subtitle=f"each line may fail, with probability {decimal(FAILURE)} at most" if cautious else None,
     )
 
 
@@ -130,7 +132,7 @@ def composition(epsilon: Number = "0.1", *, delta: Number = "1e-6", releases: Se
         by="method",
         order=list(METHODS.values()),
         title="What many releases cost together",
-        subtitle=f"Laplace noise, ε = {shown(positive('epsilon', epsilon))} each, δ = {delta}",
+        subtitle=f"Laplace noise, ε = {decimal(positive('epsilon', epsilon))} each, δ = {delta}",
     )
 
 
@@ -145,7 +147,7 @@ def accuracy(epsilons: Iterable[Number] = ("0.01", "0.1", 1, 10), people: Sequen
         for count in counts:
             share = margin / count
             if share <= 1:
-                rows.append({"people": count, "share": share, "epsilon": f"ε = {shown(epsilon)}", "side": "one"})
+                rows.append({"people": count, "share": share, "epsilon": f"ε = {decimal(epsilon)}", "side": "one"})
     return lines(
         rows,
         x=alt.X(
@@ -161,7 +163,7 @@ def accuracy(epsilons: Iterable[Number] = ("0.01", "0.1", 1, 10), people: Sequen
             axis=alt.Axis(format="~%", values=_SHARES),
         ),
         by="epsilon",
-        order=[f"ε = {shown(epsilon)}" for epsilon in listed],
+        order=[f"ε = {decimal(epsilon)}" for epsilon in listed],
         title="How exact a count can be",
         subtitle="margin of Laplace noise with 95 %, as a share of the people",
     )
@@ -219,13 +221,13 @@ def save_explanation(promise: Guarantee, folder: Path, *, suffix: str = "svg") -
 def name(promise: Guarantee) -> str:
     """The name of a promise in a legend."""
     if isinstance(promise, PureDP):
-        return f"ε = {shown(promise.epsilon, 4)}"
+        return f"ε = {decimal(promise.epsilon, 4)}"
     if isinstance(promise, ApproxDP):
-        return f"ε = {shown(promise.epsilon, 4)}, δ = {shown(promise.delta, 3)}"
+        return f"ε = {decimal(promise.epsilon, 4)}, δ = {decimal(promise.delta, 3)}"
     if isinstance(promise, GaussianDP):
-        return f"μ = {shown(promise.mu, 4)} (Gaussian)"
+        return f"μ = {decimal(promise.mu, 4)} (Gaussian)"
     if isinstance(promise, ZCDP):
-        return f"ρ = {shown(promise.rho, 4)} (zCDP)"
+        return f"ρ = {decimal(promise.rho, 4)} (zCDP)"
     return repr(promise)
 
 
@@ -257,7 +259,7 @@ def poll_beliefs(epsilons: Sequence[Number]) -> Any:
     'Chart'
     """
     altair = _altair()
-    names = [f"ε = {shown(Fraction(str(epsilon)))}" for epsilon in epsilons]
+    names = [f"ε = {decimal(Fraction(str(epsilon)))}" for epsilon in epsilons]
     rows = []
     for name, epsilon in zip(names, epsilons, strict=True):
         promise = None if Fraction(str(epsilon)) == 0 else PureDP(epsilon)

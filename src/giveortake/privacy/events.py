@@ -615,8 +615,8 @@ def amplified(epsilon: Fraction, rate: Fraction) -> Fraction:
     """ln(1 + q(e^ε − 1)), rounded up; at most ε.
 
     >>> from fractions import Fraction
-    >>> from giveortake.exact import shown_up
-    >>> shown_up(amplified(Fraction(1), Fraction(1, 100)))
+    >>> from giveortake.exact import decimal_up
+    >>> decimal_up(amplified(Fraction(1), Fraction(1, 100)))
     '0.0170369'
     """
     with precision():

@@ -23,6 +23,7 @@ from giveortake.exact import (
     LEAST,
     Number,
     closed_probability,
+    decimal_up,
     enclosure,
     exp_up,
     log_down,
@@ -31,7 +32,6 @@ from giveortake.exact import (
     probability_down,
     probability_up,
     shorter_up,
-    shown_up,
 )
 
 if TYPE_CHECKING:
@@ -128,12 +128,12 @@ def number_text(number: Fraction) -> str:
         return decimal
     if max(abs(number.numerator), number.denominator) < 10 ** (_LONGEST_FRACTION // 2):
         return str(number)
-    return f"≈{shown_up(number)}"
+    return f"≈{decimal_up(number)}"
 
 
 def bound(number: Fraction) -> str:
     """A decimal that is never below `number`."""
-    return _short_decimal(number) or shown_up(number)
+    return _short_decimal(number) or decimal_up(number)
 
 
 def factor(epsilon: Fraction) -> str:
@@ -145,8 +145,8 @@ def factor(epsilon: Fraction) -> str:
     if epsilon > 30:
         return f"e^{bound(epsilon)}"
     if 0 < epsilon < Fraction(1, 1000):
-        return f"1 + {shown_up(epsilon + epsilon**2, digits=3)}"
-    return shown_up(exp_up(epsilon), digits=5)
+        return f"1 + {decimal_up(epsilon + epsilon**2, digits=3)}"
+    return decimal_up(exp_up(epsilon), digits=5)
 
 
 def _short_decimal(number: Fraction) -> str | None:

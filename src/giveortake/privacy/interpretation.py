@@ -14,7 +14,7 @@ from math import ceil, floor
 from typing import TYPE_CHECKING, final
 
 from giveortake.errors import Unprovable
-from giveortake.exact import Number, closed_probability, shown, whole
+from giveortake.exact import Number, closed_probability, decimal, whole
 
 if TYPE_CHECKING:
     from giveortake.privacy.guarantee import Guarantee
@@ -118,14 +118,15 @@ def _belief(promise: Guarantee, prior: Number) -> str:
     low, high, failure = bounds
     you = "you are in it" if promise.neighbours == "add-remove" else "your entry is this and not that"
     return (
-        f"Suppose somebody knows everybody else in the data, and thinks with {shown(100 * probability)} % that {you}. "
+        "Suppose somebody knows everybody else in the data, and thinks with "
+        f"{decimal(100 * probability)} % that {you}. "
         f"After seeing all that is published they think so with {percent_down(low)} at the least and "
         f"{percent_up(high)} at the most.{_but(failure)}"
     )
 
 
 def _guessing(promise: Guarantee) -> str:
-    first, *later = [(f"{shown(100 * rate)} %", percent_up(promise.membership_inference(rate))) for rate in RATES]
+    first, *later = [(f"{decimal(100 * rate)} %", percent_up(promise.membership_inference(rate))) for rate in RATES]
     if promise.neighbours == "add-remove":
         opening = (
             f"Suppose somebody guesses who is in the data. If they wrongly think so of {first[0]} of all outsiders, "
@@ -168,7 +169,7 @@ def _group(promise: Guarantee, size: int, prior: Number) -> str:
 
 
 def _but(failure: Fraction | None) -> str:
-    return f" Each of the two bounds may fail, with probability {shown(failure)} at most." if failure else ""
+    return f" Each of the two bounds may fail, with probability {decimal(failure)} at most." if failure else ""
 
 
 _LIMITS = (

@@ -17,8 +17,7 @@ from giveortake.answers.answer import told_without_key
 from giveortake.answers.column import NUMBERS
 from giveortake.answers.text import number_text, printable, shown_column
 from giveortake.errors import GiveOrTakeError, InvalidParameter
-from giveortake.exact import counted
-from giveortake.exact import shown as shown_fraction
+from giveortake.exact import counted, decimal
 from giveortake.plot.svg import MOST_ROWS, Markup, bars, figure, joined, tag, text
 from giveortake.publication.tables import caps_of, collected, moment
 
@@ -189,7 +188,7 @@ def _section(title: str, *content: Markup) -> Markup:
 
 
 def _how_sure(answer: Answer) -> list[Markup]:
-    percent = shown_fraction(100 * Fraction(answer.confidence))
+    percent = decimal(100 * Fraction(answer.confidence))
     joint_note = "" if answer.confidence.over == "cell" else ", and so do all of them together"
     return [
         tag(
@@ -293,7 +292,7 @@ def _percent(share: Fraction) -> str:
 
 def _citation(table: PublishedTable, guarantee: Any) -> list[Markup]:
     answer, record = table.answer, table.record
-    percent = shown_fraction(100 * Fraction(answer.confidence))
+    percent = decimal(100 * Fraction(answer.confidence))
     promise = "" if guarantee is None else f" {str(guarantee).partition(':')[0]}."
     reference = (
         f"{record.dataset}, release {record.id}, {moment(record.at):%Y-%m-%d}; made with giveortake, intervals of "

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
-from giveortake.errors import meant
+from giveortake.errors import did_you_mean
 from giveortake.ledger.rules.registration import LONGEST_REASON
 from giveortake.server.limits import Work
 from giveortake.server.responses import MEDIA
@@ -134,7 +134,7 @@ def _require_fields(value: dict[str, Any], schema: Schema, label: str) -> None:
             require(field_value, additional, f"a value of {label}")
         elif not additional:
             listed = f"{label} has a name that is not known; known: {', '.join(known or ())}"
-            raise Misshapen(listed, meant(name, known or ()).rstrip() or None)
+            raise Misshapen(listed, did_you_mean(name, known or ()).rstrip() or None)
     if "maxProperties" in schema:
         _require_size(len(value), schema, "Properties", label, "names")
 

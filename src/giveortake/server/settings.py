@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self, final
 
 from giveortake.configuration import configurations
-from giveortake.errors import InvalidParameter, meant
+from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.session.ledger_discovery import MEMORY, beside
 
 _SIZE = re.compile(r"([0-9]+)\s*(MB|GB)")
@@ -113,7 +113,7 @@ def _checked(file: Path, fields: dict[str, Any], datasets: Any) -> dict[str, Any
     for name, value in fields.items():
         if name not in KEYS:
             raise InvalidParameter(
-                f"[server] {name}", value, "is unknown", hint=f"{meant(name, KEYS)}known: {', '.join(KEYS)}"
+                f"[server] {name}", value, "is unknown", hint=f"{did_you_mean(name, KEYS)}known: {', '.join(KEYS)}"
             )
     checked = dict(fields)
     for name in ("port", "workers", "spares", "clerks", "waiting", "in_flight", "fronts", *_CONNECTIONS):

@@ -28,8 +28,8 @@ import numpy as np
 from giveortake.accounting.filters import admitted_rho
 from giveortake.answers import Answer, Column
 from giveortake.engines import KeyColumn
-from giveortake.errors import BudgetExceeded, InvalidParameter, MechanismSpent, meant
-from giveortake.exact import open_probability, shown, sqrt_down, whole
+from giveortake.errors import BudgetExceeded, InvalidParameter, MechanismSpent, did_you_mean
+from giveortake.exact import decimal, open_probability, sqrt_down, whole
 from giveortake.mechanisms import AboveThreshold, Gaussian
 from giveortake.plan import ColumnReference
 from giveortake.plan.domains import stored_type
@@ -236,7 +236,7 @@ class MultiplicativeWeights:
         for pattern in patterns:
             for name in pattern:
                 if name not in names:
-                    hint = meant(str(name), names) or None
+                    hint = did_you_mean(str(name), names) or None
                     raise InvalidParameter("patterns", name, "is not one of the columns", hint=hint)
             axes = sorted((names.index(name), allowed) for name, allowed in pattern.items())
             indexed_patterns.append([[axis, _value_indices(self._columns[axis], allowed)] for axis, allowed in axes])
@@ -283,14 +283,14 @@ class MultiplicativeWeights:
             f"<MultiplicativeWeights over {plan.cells:,} combinations of about {self._rows:,.0f} rows: "
             f"{self._queries_asked:,} of {plan.queries:,} queries asked\n"
             f"  an answer from the weights is off by {plan.bound(self._rows):,.0f} rows at most, by the theorem "
-            f"(α = {shown(plan.accuracy)}); seen: {greatest_distance}\n"
+            f"(α = {decimal(plan.accuracy)}); seen: {greatest_distance}\n"
             f"  the weights have moved {self.updates} times; by the theorem, {plan.updates:,} times at most>"
         )
 
 
 def _key_column(schema: Mapping[str, Any], name: str) -> KeyColumn:
     if name not in schema:
-        raise InvalidParameter("columns", name, "is not a column here", hint=meant(str(name), schema) or None)
+        raise InvalidParameter("columns", name, "is not a column here", hint=did_you_mean(str(name), schema) or None)
     values = schema[name].keys()
     if values is None:
         raise InvalidParameter("columns", name, "has no declared values", hint="declare them")

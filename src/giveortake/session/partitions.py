@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Never, final
 
 from giveortake.answers.text import number_text
-from giveortake.errors import InvalidParameter, meant, no_attribute
+from giveortake.errors import InvalidParameter, did_you_mean, no_attribute
 from giveortake.exact import counted, whole
 from giveortake.plan import Call, ColumnReference, Filter, KeepParts, Literal
 from giveortake.plan.domains import compared
@@ -130,7 +130,7 @@ def parts_of(
     schemas = [relation.schema for relation in tables]
     if any(column not in schema for schema in schemas):
         names = set.intersection(*map(set, schemas))
-        hint = f"{meant(str(column), names)}the columns are {', '.join(sorted(names))}"
+        hint = f"{did_you_mean(str(column), names)}the columns are {', '.join(sorted(names))}"
         raise InvalidParameter("partition", column, "is not a column of every table", hint=hint)
     values = schemas[0][column].keys()
     if values is None or any(schema[column].keys() != values for schema in schemas):

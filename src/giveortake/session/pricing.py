@@ -36,7 +36,7 @@ from giveortake.compile.design import parts_of
 from giveortake.compile.formulas import QuantileOf
 from giveortake.compile.releases import without_data
 from giveortake.errors import BudgetExceeded, InvalidParameter, QueryRefused, Unpriced
-from giveortake.exact import shown
+from giveortake.exact import decimal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -271,7 +271,7 @@ def price_by_share(pricing: Pricing, terms: Terms, trial: Trial) -> Priced:
     affordable = [option for option in options if option.used is not None and option.used <= trial.share + terms.share]
     if left < terms.share or not affordable:
         least = min(options, key=lambda option: option.cost).priced
-        refusal = f"share = {shown(terms.share)} of the budget is not left: {_percent(left)} of it is"
+        refusal = f"share = {decimal(terms.share)} of the budget is not left: {_percent(left)} of it is"
         return replace(least, refusal=refusal)
     best = min(affordable, key=lambda option: option.width)
     other_options = [option for option in affordable if option.priced.spend.is_pure != best.priced.spend.is_pure]
@@ -385,4 +385,4 @@ def _other_noise(priced: Priced) -> str:
 
 
 def _percent(part: Fraction) -> str:
-    return f"{shown(100 * part, 3)} %"
+    return f"{decimal(100 * part, 3)} %"

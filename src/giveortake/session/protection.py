@@ -26,7 +26,7 @@ from giveortake.compile import Caps, CustodianCaps
 from giveortake.compile.spend import nothing_to_cap
 from giveortake.engines.protocol import HERE, is_address, open_engine, place_of, require_tables, table_in
 from giveortake.engines.runtime import CacheFolder
-from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, QueryFailed, meant
+from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, QueryFailed, did_you_mean
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
 from giveortake.plan.domains import declared, is_number, is_pair_of_dates
 from giveortake.plan.relations import store_instead
@@ -57,8 +57,8 @@ def require_persons(loaded: Source, person: str) -> None:
             person,
             f"is not a column of `{loaded.name}`",
             hint=(
-                f"{meant(person, physical)}its columns are {', '.join(physical)}; where every row is protected by "
-                "itself, unit=gt.ROW"
+                f"{did_you_mean(person, physical)}its columns are {', '.join(physical)}; where every row is protected "
+                "by itself, unit=gt.ROW"
             ),
         )
     if physical[person].kind not in {Kind.INTEGER, Kind.TEXT}:
@@ -415,7 +415,7 @@ def _private_tables(
     unknown = plain - known_columns
     if unknown:
         meaning = next(
-            (close for column in sorted(unknown, key=str) if (close := meant(str(column), known_columns))), ""
+            (close for column in sorted(unknown, key=str) if (close := did_you_mean(str(column), known_columns))), ""
         )
         raise InvalidParameter(
             "domains",

@@ -24,7 +24,7 @@ from giveortake.compile.postprocessing import caps_in_words, known_columns, nois
 from giveortake.compile.releases import without_data
 from giveortake.engines import KeyColumn, Keys
 from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
-from giveortake.exact import counted, shown
+from giveortake.exact import counted, decimal
 from giveortake.plan.describe import undeclared_values, values_at_ends
 from giveortake.plan.domains import MOST_KEYS
 from giveortake.privacy import events
@@ -170,11 +170,13 @@ class Quote:
     spans: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        percent = exact.shown(100 * self.confidence)
+        percent = exact.decimal(100 * self.confidence)
         lines = [f"cost: {self.spend} for the whole answer" + ("" if self.cost is None else f" ({self.cost!r})")]
         if self.share is not None:
-            lines.append(f"that is {exact.shown(100 * self.share, 3)} % of a fresh budget")
-        used_text = "" if self.used_after is None else f"; {exact.shown(100 * self.used_after, 3)} % of it is used then"
+            lines.append(f"that is {exact.decimal(100 * self.share, 3)} % of a fresh budget")
+        used_text = (
+            "" if self.used_after is None else f"; {exact.decimal(100 * self.used_after, 3)} % of it is used then"
+        )
         fits = ASKED_BEFORE if self.paid else f"the budget admits it{used_text}"
         lines.append(fits if self.admitted else unfitting(self.share, self.remarks))
         lines.extend([WAITS] * self.approval)
@@ -280,10 +282,12 @@ def _keys(measurement: Measurement) -> str:
 
 
 def _price_of_keys(event: events.DiscoveredKeys | events.GaussianKeys) -> str:
-    delta = f"δ = {exact.shown(event.delta)}"
+    delta = f"δ = {exact.decimal(event.delta)}"
     if isinstance(event, events.DiscoveredKeys):
-        return f"ε = {exact.shown(event.epsilon)}, {delta}"
-    return f"μ = {exact.shown(1 / event.noise_multiplier, 4)}, {delta}; it has no ε, and ends the sum of ε of a budget"
+        return f"ε = {exact.decimal(event.epsilon)}, {delta}"
+    return (
+        f"μ = {exact.decimal(1 / event.noise_multiplier, 4)}, {delta}; it has no ε, and ends the sum of ε of a budget"
+    )
 
 
 def _remarks(measurement: Measurement, margins: dict[str, float | str | None], terms: Terms) -> list[str]:
@@ -293,7 +297,7 @@ def _remarks(measurement: Measurement, margins: dict[str, float | str | None], t
         remarks.append("a narrower CLAMP gives quantiles finer bins, at the same cost")
     keys, times = measurement.stability.keys, _times_the_noise(measurement)
     if keys is not None and times > 1 and measurement.columns:
-        factor = exact.shown(times, 3)
+        factor = exact.decimal(times, 3)
         remarks.append(
             f"the {keys:,} groups are asked together; asked one by one, each would get {factor} times the noise"
         )
@@ -450,11 +454,11 @@ class WorkloadQuote:
         scope = "each" if self.confidence.over == "cell" else "all together"
         fits = ASKED_BEFORE if self.paid else "the budget admits it"
         fits = fits if self.admitted else unfitting(self.share, self.remarks)
-        share = "" if self.share is None else f"; that is {shown(100 * self.share, 3)} % of a fresh budget"
+        share = "" if self.share is None else f"; that is {decimal(100 * self.share, 3)} % of a fresh budget"
         return [
             f"workload of {counted(len(self.lines), 'table')} at {self.spend}: {fits}{share}",
             *[WAITS] * self.approval,
-            f"margins hold with {shown(100 * self.confidence)} % {scope}{'' if self.caps is None else FOR_NOISE}",
+            f"margins hold with {decimal(100 * self.confidence)} % {scope}{'' if self.caps is None else FOR_NOISE}",
         ]
 
     def _remarks(self) -> list[str]:
@@ -565,7 +569,7 @@ class CounterQuote:
         lines.extend(
             f"  after {counted(period, 'period')} ± {self.margins[period - 1]:,.4g}" for period in shown_periods
         )
-        confidence_text = f"with {shown(100 * self.confidence)} % {scope}{'' if self.caps is None else FOR_NOISE}"
+        confidence_text = f"with {decimal(100 * self.confidence)} % {scope}{'' if self.caps is None else FOR_NOISE}"
         lines.append(f"  ({confidence_text}; noise on every period alone would be ± {self.alone:,.4g})")
         if self.caps is not None:
             lines.append(f"contributions: the first {self.caps.rows_per_person} in time of the rows of a person")
@@ -582,7 +586,7 @@ class CounterQuote:
             return "; ".join(
                 [unfitting(self.share, self.remarks), *(remark.partition(": ")[2] for remark in self.remarks)]
             )
-        return f"the budget admits it; that is {shown(100 * (self.share or Fraction(0)), 3)} % of a fresh budget"
+        return f"the budget admits it; that is {decimal(100 * (self.share or Fraction(0)), 3)} % of a fresh budget"
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"

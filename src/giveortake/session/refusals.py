@@ -11,7 +11,7 @@ from giveortake.accounting.pricing import noise_multiplier
 from giveortake.advice import Advice
 from giveortake.compile import Spend
 from giveortake.errors import BudgetExceeded, InvalidParameter, Unpriced
-from giveortake.exact import shown, shown_down, shown_up
+from giveortake.exact import decimal, decimal_down, decimal_up
 from giveortake.privacy import ApproxDP, PureDP, events
 from giveortake.session.pricing import share_of_budget
 
@@ -69,7 +69,7 @@ def too_dear(
         if isinstance(standing.budget or mechanism.budget, PureDP) and not spend.is_pure:
             message = f"a pure ε budget cannot pay for Gaussian noise ({costs}); nothing was charged"
         laplace = Advice(
-            "{epsilon}, without δ, asks for Laplace noise, which has a price", epsilon=shown_down(left, _DIGITS)
+            "{epsilon}, without δ, asks for Laplace noise, which has a price", epsilon=decimal_down(left, _DIGITS)
         )
         hint = instead or laplace
     elif keys:
@@ -93,7 +93,7 @@ def missing_for_keys(standing: Standing, needed: Fraction) -> list[str]:
     pot = standing.remaining.get("δ") if isinstance(standing.remaining, dict) else None
     if pot is None or needed <= pot:
         return []
-    return [f"finding keys takes δ = {shown(needed)}, and only δ = {shown(pot)} is left for it"]
+    return [f"finding keys takes δ = {decimal(needed)}, and only δ = {decimal(pot)} is left for it"]
 
 
 def _what_fits(
@@ -101,7 +101,7 @@ def _what_fits(
 ) -> str:
     """The most that would be admitted now, in words, in the currency of a spend; `pure` is the most in pure ε."""
     if spend.is_pure or mechanism.part is not None:
-        return f"a pure ε of up to {shown_down(pure, _DIGITS)} would fit" if pure else "nothing is left"
+        return f"a pure ε of up to {decimal_down(pure, _DIGITS)} would fit" if pure else "nothing is left"
     name, sign = next((name, sign) for name, sign in _SIGNS if getattr(spend, name) is not None)
     low = high = getattr(spend, name)
 
@@ -121,10 +121,10 @@ def _what_fits(
     while high > low * _CLOSE:
         middle = (low + high) / 2
         low, high = (middle, high) if fits(middle) else (low, middle)
-    round_one = Fraction(shown(high, 3))
+    round_one = Fraction(decimal(high, 3))
     low = round_one if round_one > low and fits(round_one) else low
     suffix = "" if spend.delta is None else " at the same δ"
-    return f"{sign} of up to {shown_down(low, _DIGITS)}{suffix} would fit"
+    return f"{sign} of up to {decimal_down(low, _DIGITS)}{suffix} would fit"
 
 
 _SIGNS = (("rho", "ρ"), ("mu", "μ"), ("epsilon", "ε"))
@@ -134,7 +134,7 @@ def run_too_dear(
     mechanism: InteractiveMechanism, rho: Fraction, stated: ApproxDP | None, refusal: BudgetExceeded
 ) -> BudgetExceeded:
     """The refusal of a run, which is charged as ZCDP(ρ); `stated` is the (ε, δ) that was converted to ρ, if any."""
-    costs = f"ρ = {shown_up(rho, _DIGITS)}"
+    costs = f"ρ = {decimal_up(rho, _DIGITS)}"
     spend = Spend(rho=rho)
     if stated is not None:
         spend = Spend(epsilon=stated.epsilon, delta=stated.delta)
@@ -170,6 +170,6 @@ def no_share(mechanism: InteractiveMechanism, spend: Spend, refusal: str) -> Bud
     """The refusal of a share that exceeds what is left of the budget."""
     standing = mechanism.standing()
     left = mechanism.ledger.affordable(standing) or Fraction(0)
-    fits = f"a smaller share fits, or a pure ε of up to {shown_down(left, _DIGITS)}" if left else "nothing is left"
+    fits = f"a smaller share fits, or a pure ε of up to {decimal_down(left, _DIGITS)}" if left else "nothing is left"
     hint = Advice("{fits}; {raise}", fits=fits)
     return BudgetExceeded(f"{refusal}; nothing was charged", cost=spend, remaining=standing.remaining, hint=hint)

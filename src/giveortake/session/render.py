@@ -50,9 +50,9 @@ def session_text(
     except LedgerUnavailable:
         return "\n".join([*lines, "  its ledger is closed"]) + ">"
     if standing.share is not None and left is not None:
-        used = exact.shown(100 * standing.share, 3)
+        used = exact.decimal(100 * standing.share, 3)
         race = isinstance(standing.remaining, dict)
-        left_text = f"a pure ε of up to {exact.shown(left, 3)} is left" if left else "nothing is left"
+        left_text = f"a pure ε of up to {exact.decimal(left, 3)} is left" if left else "nothing is left"
         left_text = f"left: {standing.remaining}" if race else left_text
         lines.append(f"  {used} % of the budget is used; {left_text}")
     if not session.durable:
@@ -82,7 +82,7 @@ def session_page(session: Session) -> str:
 
 def quote_page(quote: Quote) -> str:
     """A quote as HTML: the cost, the margin of each column, and what would make the answer cheaper."""
-    percent = exact.shown(100 * quote.confidence)
+    percent = exact.decimal(100 * quote.confidence)
     margins = render.table(("column", f"give or take, with {percent} %"), _margins(quote))
     return render.card("Quote: nothing is spent", margins, render.fact_list([cost_of(quote), *quote_facts(quote)]))
 
@@ -92,7 +92,7 @@ def cost_of(quote: Quote) -> tuple[str, str]:
     share = (
         "more than a fresh budget"
         if quote.share is None
-        else f"{exact.shown(100 * quote.share, 3)} % of a fresh budget"
+        else f"{exact.decimal(100 * quote.share, 3)} % of a fresh budget"
     )
     return "cost", f"{quote.spend} for the whole answer: {share}"
 
@@ -124,7 +124,7 @@ def _admitted(quote: Quote) -> str:
 
 
 def _used(quote: Quote) -> str:
-    return "" if quote.used_after is None else f"; {exact.shown(100 * quote.used_after, 3)} % is used then"
+    return "" if quote.used_after is None else f"; {exact.decimal(100 * quote.used_after, 3)} % is used then"
 
 
 def shown_margin(margin: float | str | None, span: float | None = None) -> str:
@@ -168,7 +168,7 @@ def _left(session: Session) -> str:
         return render.fact_list([("budget", "its ledger is closed")])
     if standing.share is None or left is None:
         return ""
-    left_text = f"a pure ε of up to {exact.shown(left, 3)}" if left else "nothing"
+    left_text = f"a pure ε of up to {exact.decimal(left, 3)}" if left else "nothing"
     return render.table(("used", "left"), [(render.used(standing.share), left_text)])
 
 
@@ -181,7 +181,7 @@ def _holds(domain: Domain) -> str:
     """What is declared about a column, in words."""
     if domain.categories is not None:
         listed = [
-            exact.shown(category) if isinstance(category, Fraction) else number_text(category)
+            exact.decimal(category) if isinstance(category, Fraction) else number_text(category)
             for category in domain.categories[:_MOST_LISTED]
         ]
         unlisted = len(domain.categories) - len(listed)
@@ -189,7 +189,7 @@ def _holds(domain: Domain) -> str:
     if domain.low is not None and domain.high is not None:
         ends = [domain.low, domain.high]
         end_texts = [
-            exact.shown(end) if domain.kind.is_number else str(moment_of(end, timed=domain.kind is Kind.TIMESTAMP))
+            exact.decimal(end) if domain.kind.is_number else str(moment_of(end, timed=domain.kind is Kind.TIMESTAMP))
             for end in ends
         ]
         return f"{domain.kind.value} from {end_texts[0]} to {end_texts[1]}"

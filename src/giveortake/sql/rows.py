@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 
-from giveortake.errors import InvalidParameter, QueryRefused, meant
+from giveortake.errors import InvalidParameter, QueryRefused, did_you_mean
 from giveortake.exact import rational
 from giveortake.plan import Call, ColumnReference, Expression, Kind, Literal, require_few_steps, require_name
 from giveortake.plan import question as plan
@@ -90,7 +90,7 @@ class Scope:
 
     def spelling_hint(self, name: str, table: str | None = None) -> str:
         """The start of a hint if an unknown name resembles that of a column; else empty."""
-        return meant(name, dict.fromkeys(visible for visible, _ in self._visible_columns(table)), in_sql)
+        return did_you_mean(name, dict.fromkeys(visible for visible, _ in self._visible_columns(table)), in_sql)
 
     def displayed_name(self, name: str, table: str | None = None) -> str:
         """A column's name as its table writes it."""

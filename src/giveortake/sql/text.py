@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NoReturn, final
 from sqlglot import exp
 
 from giveortake.advice import Advice
-from giveortake.errors import InvalidParameter, QueryRefused, meant
+from giveortake.errors import InvalidParameter, QueryRefused, did_you_mean
 from giveortake.exact import rational
 from giveortake.plan.functions import FUNCTIONS, available
 from giveortake.plan.question import AGGREGATES
@@ -618,13 +618,13 @@ def _calls(tokens: list[Token]) -> list[tuple[int, Token]]:
 
 
 def _is_like_one(name: str) -> bool:
-    return name in _INSTEAD or bool(meant(name, ARGUMENTS))
+    return name in _INSTEAD or bool(did_you_mean(name, ARGUMENTS))
 
 
 def _instead_of(name: str, column: str) -> str:
     if name in _INSTEAD:
         return _INSTEAD[name].replace("day)", f"{column})")
-    return f"{meant(name, ARGUMENTS)}{available()}; aggregates: {', '.join(_AGGREGATES)}"
+    return f"{did_you_mean(name, ARGUMENTS)}{available()}; aggregates: {', '.join(_AGGREGATES)}"
 
 
 def _count(tokens: list[Token], opening: int) -> int:

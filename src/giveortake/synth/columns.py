@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from giveortake.engines import KeyColumn
-from giveortake.errors import InvalidParameter, meant
+from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.plan import Call, ColumnReference, Kind, Literal
 from giveortake.synth.model import ModelColumn, edge_of
 
@@ -150,7 +150,9 @@ def stated_bins(bins: Mapping[str, Any] | None, columns: Sequence[str]) -> dict[
     bins_by_column = dict(bins or {})
     for name, column_bins in bins_by_column.items():
         if name not in columns:
-            raise InvalidParameter("bins", name, "is not one of the columns", hint=meant(str(name), columns) or None)
+            raise InvalidParameter(
+                "bins", name, "is not one of the columns", hint=did_you_mean(str(name), columns) or None
+            )
         is_count = isinstance(column_bins, int) and not isinstance(column_bins, bool)
         if not is_count and (isinstance(column_bins, str) or not isinstance(column_bins, Sequence | np.ndarray)):
             raise InvalidParameter(
@@ -170,7 +172,10 @@ def _domain(relation: Relation, name: str) -> Domain:
     if name not in relation.schema:
         known = list(relation.schema)
         raise InvalidParameter(
-            "columns", name, "is not a column here", hint=f"{meant(str(name), known)}the columns are {', '.join(known)}"
+            "columns",
+            name,
+            "is not a column here",
+            hint=f"{did_you_mean(str(name), known)}the columns are {', '.join(known)}",
         )
     return relation.schema[name]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.errors import InvalidParameter, meant
+from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.synth.junction_tree import JunctionTree, Triangulation
 from giveortake.synth.model import edge_of
 
@@ -114,7 +114,7 @@ def _patterns(
 def _column_index(name: str, column_indices: Mapping[str, int]) -> int:
     if name not in column_indices:
         raise InvalidParameter(
-            "zeros", name, "is not a column of the table", hint=meant(str(name), column_indices) or None
+            "zeros", name, "is not a column of the table", hint=did_you_mean(str(name), column_indices) or None
         )
     return column_indices[name]
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from giveortake.answers import Answer, Column
 from giveortake.compile.postprocessing import FACES
-from giveortake.errors import InvalidParameter, NotFound, meant
+from giveortake.errors import InvalidParameter, NotFound, did_you_mean
 from giveortake.exact import rational, whole
 from giveortake.plan import Kind
 from giveortake.plan.domains import in_days
@@ -394,7 +394,9 @@ class Model:
     def _column_index(self, name: str) -> int:
         names = [column.name for column in self.columns]
         if name not in names:
-            raise NotFound(f"the model has no column {name!r}", hint=f"{meant(name, names)}it has {', '.join(names)}")
+            raise NotFound(
+                f"the model has no column {name!r}", hint=f"{did_you_mean(name, names)}it has {', '.join(names)}"
+            )
         return names.index(name)
 
     def __repr__(self) -> str:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.accounting.filters import admitted_rho
 from giveortake.arguments import told_by_name
-from giveortake.errors import InvalidParameter, meant
-from giveortake.exact import positive, shown, whole
+from giveortake.errors import InvalidParameter, did_you_mean
+from giveortake.exact import decimal, positive, whole
 from giveortake.plan import Kind
 from giveortake.privacy import ApproxDP
 from giveortake.progress import rounds_shown
@@ -70,7 +70,10 @@ def wanted_tables(workload: Any, names: Sequence[str]) -> dict[tuple[str, ...], 
         for name in table:
             if name not in names:
                 raise InvalidParameter(
-                    "workload", name, "is not one of the columns", hint=meant(str(name), names) or "add it to columns="
+                    "workload",
+                    name,
+                    "is not one of the columns",
+                    hint=did_you_mean(str(name), names) or "add it to columns=",
                 )
         if len(set(table)) < len(table) or len(table) > _LARGEST:
             raise InvalidParameter("workload", list(table), f"is not a table of up to {_LARGEST} different columns")
@@ -120,10 +123,10 @@ class SynthesisQuote:
 
     def __repr__(self) -> str:
         worst = max(self.single_columns, key=lambda name: self.single_columns[name])
-        budget = f"ε = {shown(self.promise.epsilon)}, δ = {shown(self.promise.delta)}"
+        budget = f"ε = {decimal(self.promise.epsilon)}, δ = {decimal(self.promise.delta)}"
         tables = "1 table" if self.tables == 1 else f"{self.tables} tables"
         lines = [
-            f"one charge of ρ = {shown(self.rho, 4)}: the most that a budget of {budget} admits at once",
+            f"one charge of ρ = {decimal(self.rho, 4)}: the most that a budget of {budget} admits at once",
             f"single columns: ± {self.single_columns[worst]:,.0f} rows or less (one deviation, {worst})",
             f"about {self.rounds} rounds: each measures one of {tables}, ± {self.of_round:,.0f} rows",
         ]
@@ -285,7 +288,7 @@ class Synthesis:
             raise InvalidParameter(
                 "epsilon",
                 str(self.promise.epsilon),
-                f"buys only ρ = {shown(self.request.rho, 3)}, too little for {rounds} rounds",
+                f"buys only ρ = {decimal(self.request.rho, 3)}, too little for {rounds} rounds",
                 hint="spend more, or name fewer columns",
             )
         if sum(sizes) > MOST_CELLS:
@@ -445,7 +448,7 @@ def _private(session: Session, table: str | None) -> tuple[str, Relation]:
     name = next(iter(private)) if table is None else table
     if name not in private:
         raise InvalidParameter(
-            "table", name, "is not a private table", hint=f"{meant(name, private)}{', '.join(private)}"
+            "table", name, "is not a private table", hint=f"{did_you_mean(name, private)}{', '.join(private)}"
         )
     return name, private[name]
 

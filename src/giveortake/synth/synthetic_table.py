@@ -16,7 +16,7 @@ import numpy as np
 from giveortake.answers import Answer, Column, render
 from giveortake.answers.render import escaped, text_table
 from giveortake.arguments import TO_SAVE, told_by_name
-from giveortake.exact import shown, whole
+from giveortake.exact import decimal, whole
 from giveortake.session.runs import Choice
 from giveortake.synth.rounds import forecast
 
@@ -93,7 +93,7 @@ class Report:
         return cls(
             f"A synthetic table of {len(names)} columns",
             (
-                ("charge", f"ρ = {shown(synthetic.rho, 5)}, once, as ZCDP"),
+                ("charge", f"ρ = {decimal(synthetic.rho, 5)}, once, as ZCDP"),
                 ("promise", str(synthetic.guarantee)),
                 ("rows released", f"about {round(synthetic.model.total):,}"),
                 (
@@ -107,7 +107,7 @@ class Report:
                 *(("note", note) for note in synthetic.notes),
             ),
             tuple(
-                ("select" if isinstance(step, Choice) else "measure", ", ".join(step.names), shown(cost, 3))
+                ("select" if isinstance(step, Choice) else "measure", ", ".join(step.names), decimal(cost, 3))
                 for step, cost in synthetic.charges
             ),
             tuple(sorted(tables, key=lambda table: (table.times == 0, -table.predicted))),

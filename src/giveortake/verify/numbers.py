@@ -14,7 +14,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.errors import InvalidParameter
-from giveortake.exact import Number, enclosure, lower, non_negative, precision, rational, shown, upper
+from giveortake.exact import Number, decimal, enclosure, lower, non_negative, precision, rational, upper
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -222,7 +222,7 @@ class Log:
         exactly = Fraction(self.ratio)
         if max(exactly.numerator, exactly.denominator) < 10**9:
             return f"ln {exactly}" if exactly.denominator == 1 else f"ln({exactly})"
-        return f"ln({shown(exactly)}…)"
+        return f"ln({decimal(exactly)}…)"
 
     def __format__(self, specification: str) -> str:
         return format(float(self), specification) if specification else repr(self)
@@ -431,7 +431,7 @@ class StatedEpsilon:
     def __repr__(self) -> str:
         if isinstance(self.epsilon, Log):
             return repr(self.epsilon)
-        text = shown(self.epsilon, 12)
+        text = decimal(self.epsilon, 12)
         return text if rational("epsilon", text) == self.epsilon else str(self.epsilon)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.exact import shown
+from giveortake.exact import decimal
 from giveortake.verify.numbers import Log
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Verdict:
         return [*lines, "No counterexample has fewer outputs.", tight]
 
     def _needed(self, case: Counterexample, gain: Fraction) -> str:
-        about = exactly(gain) if self.level.ratio is not None else f"≈{shown(gain)}"
+        about = exactly(gain) if self.level.ratio is not None else f"≈{decimal(gain)}"
         return (
             f"the output {_one_of(case.outputs)} has probability {exactly(case.p)} on the first and {exactly(case.q)} "
             f"on the second, {about} more than e^ε times as much, where δ allows {exactly(self.delta)}."
@@ -114,7 +114,7 @@ class Verdict:
             return "everything"
         _, high = self.level.between()
         allowed = high * (case.q + self.table.remainder(case.y)) + self.delta
-        return exactly(allowed) if self.level.ratio is not None else shown(allowed, 9)
+        return exactly(allowed) if self.level.ratio is not None else decimal(allowed, 9)
 
     def _tight(self) -> str:
         if self.delta and self.delta < self.table.remainder():
@@ -144,7 +144,7 @@ def drawn(table: Table) -> str:
 def exactly(number: Fraction) -> str:
     """A fraction as it is if that is short, otherwise with six digits."""
     text = str(number)
-    return text if len(text) <= 15 else f"≈{shown(number)}"
+    return text if len(text) <= 15 else f"≈{decimal(number)}"
 
 
 def _short(value: Hashable) -> str:

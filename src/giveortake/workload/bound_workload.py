@@ -24,7 +24,7 @@ from giveortake.compile.spend import capped, unbounded
 from giveortake.engines import Bins, Component, KeyColumn, Keys, Quantum, Summand, Tally, VectorSum
 from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, QueryRefused
-from giveortake.exact import ceiling, positive, power_of_two_at_least, shown
+from giveortake.exact import ceiling, decimal, positive, power_of_two_at_least
 from giveortake.mechanisms.marginals import Contribution
 from giveortake.plan import Aggregate, AggregateKind, Call, ColumnReference, Filter, Kind, Literal, Measured, Question
 from giveortake.plan.domains import moment_of, stored_type
@@ -699,7 +699,7 @@ class AskedWorkload:
         notes = [] if self.counted is None else [f"up to {self.rows:,} rows of a person count"]
         if self.norm is not None:
             notes.append(
-                f"persons longer than norm = {shown(self.norm)} are scaled down to it, in all tables alike: "
+                f"persons longer than norm = {decimal(self.norm)} are scaled down to it, in all tables alike: "
                 "the length is the root of the sum of the squares of a person's counts in the cells of a table, its "
                 "mean over tables weighed by their noise; how much that leaves out is not known"
             )

@@ -25,8 +25,8 @@ from giveortake.answers.column import Column, plain
 from giveortake.answers.render import FOR_NOISE, as_html, head_lines, shown_cost
 from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.compile.postprocessing import FACES, face
-from giveortake.errors import InvalidParameter, NotFound, meant
-from giveortake.exact import counted, shown
+from giveortake.errors import InvalidParameter, NotFound, did_you_mean
+from giveortake.exact import counted, decimal
 from giveortake.plan import ColumnReference
 from giveortake.workload.consistency import MOST_CELLS, consistent_tables, rising
 from giveortake.workload.designs import LaplaceDesign, laplace_margin, normal_margin
@@ -293,7 +293,7 @@ class WorkloadAnswer(StackedFaces):
         for label in wanted:
             if label not in self._labels or wanted.count(label) > 1:
                 tables = ", ".join(" × ".join(names) or "() for the total" for names in self.tables[:12])
-                near = meant(
+                near = did_you_mean(
                     str(label), [*self._labels, *(range_table.column for range_table in self._workload.ranges)]
                 )
                 raise NotFound(f"there is no table of {label!r}", hint=f"{near}the tables are {tables}")
@@ -445,7 +445,7 @@ class WorkloadAnswer(StackedFaces):
     def _headline(self) -> str:
         together = "each" if self.confidence.over == "cell" else "all together"
         scope = "" if self._provenance["caps"] is None else FOR_NOISE
-        sure = f"intervals hold with {shown(100 * self.confidence)} % {together}{scope}"
+        sure = f"intervals hold with {decimal(100 * self.confidence)} % {together}{scope}"
         return (
             f"WorkloadAnswer: {counted(len(self), 'table')}; {self._design.name}; {sure}; cost {shown_cost(self.cost)}"
         )

@@ -38,7 +38,7 @@ from giveortake.engines.runtime import is_own
 from giveortake.engines.sql.dialect import double_quoted as identifier
 from giveortake.engines.sql.dialect import single_quoted
 from giveortake.engines.sql.printer import Printer
-from giveortake.errors import HIDDEN, InvalidParameter, NotFound, meant, safe_text
+from giveortake.errors import HIDDEN, InvalidParameter, NotFound, did_you_mean, safe_text
 from giveortake.plan import Domain, Kind
 
 if TYPE_CHECKING:
@@ -298,7 +298,7 @@ def absent(path: Path, hint: str = "") -> NotFound:
     names: list[str] = []
     with suppress(OSError):  # a folder that is not there, or not for us to read, has no names to tell
         names = sorted(sibling.name for sibling in path.parent.iterdir() if safe_text(sibling.name) == sibling.name)
-    suggestion = f"{meant(path.name, names)}{hint}".strip()
+    suggestion = f"{did_you_mean(path.name, names)}{hint}".strip()
     return NotFound(f"there is no file {safe_text(path)}", hint=suggestion or None)
 
 

@@ -36,7 +36,7 @@ from giveortake.accounting.filters import Race
 from giveortake.accounting.filters import filter as filter_of
 from giveortake.accounting.pricing import Epsilon
 from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, LedgerMismatch, LedgerTooNew, Unprovable
-from giveortake.exact import shown, shown_down
+from giveortake.exact import decimal, decimal_down
 from giveortake.ledger.chain.entries import UPGRADE, Json, charges, event_from_dict, plain
 from giveortake.privacy import (
     ROW,
@@ -199,8 +199,8 @@ def unallotted(budget: ApproxDP, allotments: Iterable[Guarantee]) -> tuple[Fract
     delta = budget.delta - sum((granted_delta for _, granted_delta in granted), Fraction(0))
     if epsilon < 0 or delta < 0:
         raise BudgetExceeded(
-            f"the allotments would add up to ε = {shown(budget.epsilon - epsilon)}, δ = {shown(budget.delta - delta)}: "
-            "more than the whole budget",
+            f"the allotments would add up to ε = {decimal(budget.epsilon - epsilon)}, "
+            f"δ = {decimal(budget.delta - delta)}: more than the whole budget",
             hint="the whole allotment is taken from the population when it is granted, used or not",
         )
     return epsilon, delta
@@ -351,12 +351,12 @@ def _fitting(draft: Draft, level: Level, number: int, counted: ApproxDP, left: o
     terms: Any = {"unit": counted.unit, "neighbours": counted.neighbours}
     if isinstance(left, Fraction) and 0 < left < counted.delta:
         with suppress(BudgetExceeded):
-            least = ApproxDP(counted.epsilon, shown_down(left), **terms)
+            least = ApproxDP(counted.epsilon, decimal_down(left), **terms)
             _taken(draft, level, number, least)
-            return f"ε = {shown(least.epsilon)}, δ = {shown(least.delta)}"
+            return f"ε = {decimal(least.epsilon)}, δ = {decimal(least.delta)}"
     with suppress(BudgetExceeded):
         _taken(draft, level, number, PureDP(counted.epsilon, **terms))
-        return f"ε = {shown(counted.epsilon)} without a δ"
+        return f"ε = {decimal(counted.epsilon)} without a δ"
     return None
 
 

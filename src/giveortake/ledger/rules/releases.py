@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.advice import Advice
 from giveortake.answers.render import Listing
 from giveortake.errors import AccessDenied, GiveOrTakeError, LedgerDamaged, NotFound
-from giveortake.exact import shown, whole
+from giveortake.exact import decimal, whole
 from giveortake.ledger.chain.entries import INDEX, RESTORE, asked_of, entries_of, event_from_dict
 from giveortake.ledger.rules.budgets import promise_from_json
 from giveortake.ledger.state.state import OF_RESERVATIONS
@@ -289,7 +289,7 @@ def stated(spend: Mapping[str, Any]) -> str:
 
 def _decimal(number: object) -> str:
     try:
-        return shown(Fraction(str(number)))
+        return decimal(Fraction(str(number)))
     except (ValueError, ZeroDivisionError):
         return str(number)
 

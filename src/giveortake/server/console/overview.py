@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake import accounting
 from giveortake.errors import GiveOrTakeError
-from giveortake.exact import shown
+from giveortake.exact import decimal
 from giveortake.ledger.chain.entries import event_from_dict
 from giveortake.privacy import PureDP
 from giveortake.privacy.documents import promise_from_json
@@ -107,7 +107,7 @@ def _explained(promise: Guarantee, title: str) -> dict[str, Any]:
     pure_promises = [PureDP(number) for number in sorted({*_EPSILONS} - {epsilon})]
     rows = [("this promise", [_between(promise, prior) for prior in PRIORS])]
     rows += [
-        (f"ε = {shown(pure.epsilon, 4)}, pure", [_between(pure, prior) for prior in PRIORS]) for pure in pure_promises
+        (f"ε = {decimal(pure.epsilon, 4)}, pure", [_between(pure, prior) for prior in PRIORS]) for pure in pure_promises
     ]
     return {
         "whose": title,
@@ -115,7 +115,7 @@ def _explained(promise: Guarantee, title: str) -> dict[str, Any]:
         "belief": belief_chart(promise),
         "attacker": attacker_chart(promise),
         "group": group_chart(promise),
-        "priors": [f"{shown(100 * prior)} %" for prior in PRIORS],
+        "priors": [f"{decimal(100 * prior)} %" for prior in PRIORS],
         "rows": rows,
     }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as in_address
 
 from giveortake.answers.terms import least_error
-from giveortake.exact import shown
+from giveortake.exact import decimal
 from giveortake.plot.svg import Markup, Plane, Scale, brief, percent, tag
 from giveortake.server import analyst_routes
 from giveortake.server.console.login import Notice, notice_of
@@ -151,7 +151,7 @@ def _drawn(profile: dict[str, Any], outline: Any) -> dict[str, Any]:
     best, is_open = least_error(lines) if lines else (None, False)
     return {
         "id": profile["release_id"],
-        "epsilon": shown(Fraction(profile["epsilon"])),
+        "epsilon": decimal(Fraction(profile["epsilon"])),
         "what": _words(profile),
         "chart": profile_chart(lines),
         "lines": [_line(line, None if is_open else best) for line in lines],
@@ -190,7 +190,7 @@ def _bound_text(end: float) -> str:
 
 def _row(profile: dict[str, Any], *, is_shown: bool) -> dict[str, Any]:
     release = profile["release_id"]
-    price = f"ε = {shown(Fraction(profile['epsilon']))}"
+    price = f"ε = {decimal(Fraction(profile['epsilon']))}"
     return {"id": release, "short": short(release), "what": _words(profile), "price": price, "is_shown": is_shown}
 
 

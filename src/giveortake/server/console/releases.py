@@ -19,8 +19,7 @@ from urllib.parse import quote as in_address
 from giveortake.answers.column import NUMBERS, Column
 from giveortake.answers.text import number_text, printable
 from giveortake.errors import InvalidParameter, QueryRefused
-from giveortake.exact import shown as shown_fraction
-from giveortake.exact import shown_down, shown_up
+from giveortake.exact import decimal, decimal_down, decimal_up
 from giveortake.ledger.rules.releases import minute, price_of, request_text, without_repeats
 from giveortake.plan.question import AggregateKind
 from giveortake.plot.svg import brief
@@ -246,7 +245,7 @@ def uncertain(answer: Answer, form: Form, standing: Mapping[str, Any] | None, me
 
     A quantile is included if its interval is wider than half of it: no noise is added to it, but ranks are far away.
     """
-    percent = shown_fraction(100 * Fraction(answer.confidence))
+    percent = decimal(100 * Fraction(answer.confidence))
     sure = f"with {percent} % confidence{'' if answer.confidence.over == 'cell' else ', all numbers together'}"
     keys = list(zip(*answer.keys, strict=True)) if answer.keys else [()] * len(answer)
     count, sentences = 0, []
@@ -277,15 +276,15 @@ def advice(answer: Answer, form: Form, standing: Mapping[str, Any] | None, measu
     sign = CURRENCIES[form.currency]
     anew = needed(paid, form.currency, Fraction(1, 2), refines=False)
     more = needed(paid, form.currency, Fraction(1, 2), refines=True)
-    if measured.refinable and Fraction(shown_up(more, 2)) <= left:
-        return [f"A refinement for an additional {sign} = {shown_up(more, 2)} would about halve that."]
+    if measured.refinable and Fraction(decimal_up(more, 2)) <= left:
+        return [f"A refinement for an additional {sign} = {decimal_up(more, 2)} would about halve that."]
     if anew <= left:
         halves = "about halve that" if not measured.quantiles else "about halve how many ranks away its ends are"
-        return [f"A new question for {sign} = {shown_fraction(anew, 4)} would {halves}."]
+        return [f"A new question for {sign} = {decimal(anew, 4)} would {halves}."]
     power = 1 if form.currency == "rho" else 2
     narrowed = float(1 + (left / paid) ** power) ** -0.5
     if measured.refinable and narrowed <= _WORTH:
-        least = f"{sign} = {shown_down(left, 3)}"
+        least = f"{sign} = {decimal_down(left, 3)}"
         return [f"A refinement for all that is left, {least}, would narrow that to about {100 * narrowed:.0f} % of it."]
     return []
 
@@ -538,7 +537,7 @@ def _side_by_side(call: Call, contents: list[bytes], sides: list[dict[str, str]]
         notice = Notice("invalid", "These two cannot be compared", error.message, error.hint or "", NOTHING, calm=True)
         return page(call, "compare.html", here="releases", dataset=name, notice=notice)
     view = table_view([*change.keys, *change.estimates])
-    percent = shown_fraction(100 * change.confidence)
+    percent = decimal(100 * change.confidence)
     return page(
         call,
         "compare.html",

@@ -31,8 +31,7 @@ from giveortake.answers.render import shown_cells
 from giveortake.answers.terms import LeftOut
 from giveortake.answers.text import printable
 from giveortake.errors import InvalidParameter
-from giveortake.exact import rational, shown, shown_down, sqrt_down, sqrt_up
-from giveortake.exact import shown as shown_fraction
+from giveortake.exact import decimal, decimal_down, rational, sqrt_down, sqrt_up
 from giveortake.ledger.rules.releases import stated
 from giveortake.plot.svg import MOST_ROWS, bars, brief, figure
 from giveortake.privacy import ApproxDP, PureDP
@@ -154,7 +153,7 @@ def offered(promise: Mapping[str, Any] | None) -> dict[str, str]:
 def usual_delta(promise: Mapping[str, Any] | None) -> str:
     """A δ for one question: a hundredth of the budget's, if it has one."""
     budget = None if promise is None else promise_from_json(dict(promise))
-    return shown(budget.delta / 100) if isinstance(budget, ApproxDP) else _USUAL_DELTA
+    return decimal(budget.delta / 100) if isinstance(budget, ApproxDP) else _USUAL_DELTA
 
 
 def terms_of(currency: str, spend: str, delta: str) -> dict[str, str]:
@@ -234,7 +233,7 @@ def fitting(standing: Mapping[str, Any], currency: str) -> str | None:
     ('0.199', None, None)
     """
     most = most_of(standing, currency)
-    return None if most is None or most < _LEAST else shown_down(most, 3)
+    return None if most is None or most < _LEAST else decimal_down(most, 3)
 
 
 _OTHERS = ("confidence", "caps", "rows_per_person", "groups_per_person", "rows_per_group", "n")
@@ -476,7 +475,7 @@ def short(release: str) -> str:
 
 def answer_view(answer: Answer, measured: Measured, unsure: Sequence[str] = ()) -> dict[str, Any]:
     """Everything that a page shows of an answer, with the sentences about uncertain numbers."""
-    percent = shown_fraction(100 * Fraction(answer.confidence))
+    percent = decimal(100 * Fraction(answer.confidence))
     lies = "the number without noise lies" if answer.confidence.over == "cell" else "all numbers without noise lie"
     caps = str(answer.caps or "everything of a person counts")
     counted = "" if any(caps in note for note in answer.notes) else sentence(caps)
@@ -554,7 +553,7 @@ def _cells(column: Column, drawn: Any, *, first: bool) -> list[dict[str, Any]]:
 
 
 def _citation(answer: Answer) -> str:
-    percent = shown_fraction(100 * Fraction(answer.confidence))
+    percent = decimal(100 * Fraction(answer.confidence))
     caps = "" if answer.caps is None else f" {sentence(str(answer.caps))}"
     promise = "" if answer.guarantee is None else f" {sentence(str(answer.guarantee))}"
     return f"Release {answer.release_id}, made with giveortake; intervals of {percent} %.{promise}{caps}"
@@ -569,7 +568,7 @@ def quote_view(quote: Mapping[str, Any], form: Form) -> dict[str, Any]:
         "paid": is_paid(quote),
         "approval": bool(quote.get("approval")),
         "margins": [(name, margin_in_words(margin, spans.get(name))) for name, margin in quote["margins"].items()],
-        "percent": shown_fraction(100 * Fraction(quote["confidence"])),
+        "percent": decimal(100 * Fraction(quote["confidence"])),
         "over": "each",
         "of_rows": any(str(margin).endswith(" / n") for margin in quote["margins"].values()),
         "counts": quote.get("contributions") or "",
@@ -659,7 +658,7 @@ def exactly(number: Any) -> str:
     fraction = parsed_number(str(number))
     if fraction is None:
         return str(number)
-    short = shown_fraction(fraction)
+    short = decimal(fraction)
     return short if parsed_number(short) == fraction or len(str(fraction)) > _LONGEST else str(fraction)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.errors import InvalidParameter, QueryRefused, meant
+from giveortake.errors import InvalidParameter, QueryRefused, did_you_mean
 from giveortake.plan import (
     Aggregate,
     AggregateKind,
@@ -140,7 +140,7 @@ class Magnitude(Dimension):
                 name for name, domain in schema.items() if domain.kind.is_number and name != self.relation.person
             ]
             listed = ", ".join(numbers) or "none"
-            hint = f"{meant(self.column, numbers)}columns of numbers are {listed}; name each by itself"
+            hint = f"{did_you_mean(self.column, numbers)}columns of numbers are {listed}; name each by itself"
             raise InvalidParameter("columns", self.column, "is not a column of numbers", hint=hint)
 
     @property

@@ -211,7 +211,7 @@ class Profile:
         """The number of persons in words."""
         low, high = self.persons()
         range_text = f"between {low:,.0f} and {high:,.0f} persons" if isfinite(high) else f"at least {low:,.0f} persons"
-        return f"{range_text} (with {exact.shown(100 * _USUAL_SHARE)} %)"
+        return f"{range_text} (with {exact.decimal(100 * _USUAL_SHARE)} %)"
 
     # -- output -------------------------------------------------------------------------------------------------
 
@@ -250,7 +250,7 @@ class Profile:
         return titled_or_saved(lambda words: caps(self, epsilon=epsilon, title=words), title)
 
     def __str__(self) -> str:
-        lines = [f"profile of {self.table} (ε = {exact.shown(self.epsilon)}{self._named()})"]
+        lines = [f"profile of {self.table} (ε = {exact.decimal(self.epsilon)}{self._named()})"]
         if self.rows is not None:
             lines.append(f"  {self.told_persons()}")
             cap_lines = self.lines()
