@@ -53,13 +53,12 @@ def noted(calls: list[str], work: Any, *given: Any, **options: Any) -> Any:
 
 def both_ways(monkeypatch: pytest.MonkeyPatch, work: Any) -> tuple[Any, Any]:
     calls: list[str] = []
-    for room, name in ((fast_paths, "bounded_sums"), (fast_paths, "key_totals")):
-        monkeypatch.setattr(room, name, partial(noted, calls, getattr(room, name)))
+    for name in ("bounded_sums", "key_totals"):
+        monkeypatch.setattr(fast_paths, name, partial(noted, calls, getattr(fast_paths, name)))
     plain = work()
     assert not calls
     monkeypatch.setattr(fast_paths, "FEWEST_ROWS", 2)
-    for room in (fast_paths, fast_paths):
-        monkeypatch.setattr(room, "BLOCK", 64)
+    monkeypatch.setattr(fast_paths, "BLOCK", 64)
     again = work()
     assert calls
     return plain, again

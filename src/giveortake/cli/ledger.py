@@ -2,7 +2,6 @@
 
 - The path of a ledger in a command: it is not a TOML file, although that names one; and which table it is about.
 - What the custodian of a ledger does to it: restore, back up, move, index anew.
-- `giveortake ledger`: verify, show and export a ledger; the custodian's other actions are in `ledger_upkeep`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Exact numbers, certified enclosures, and rounding in a stated direction.
 
-This is the only room that rounds a privacy number. What is rational is kept as a `Fraction`; what is not is
+This is the only package that rounds a privacy number. What is rational is kept as a `Fraction`; what is not is
 enclosed between two fractions by ball arithmetic, and the name of each function says which of the two it returns.
 """
 

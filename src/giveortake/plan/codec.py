@@ -1,6 +1,6 @@
 """Questions as JSON and back.
 
-- Write questions as JSON, exactly, for ledgers and clients. `document_reader` reads it.
+- Write questions as JSON, exactly, for ledgers and clients.
 - A document names its tables, with fingerprints of public ones; everything else is spelled out. Ledgers of all versions
   use this format.
 - Read questions from the JSON that `documents` wrote, with the session's own tables and no others.

@@ -9,7 +9,7 @@ join multiplies, it keeps at most `MOST_JOINED`. All joins and unions of a quest
 `_MOST_REPEATED` times, unless caps bound all rows that they make of a person's.
 
 Proof: a stored text is cut to the width of its column where it is read. A function's text is at most as long as its
-domain says (`texts`, `choices`), by induction over its arguments. The texts that a question makes of a row are those of
+domain says (`logic_and_text`), by induction over its arguments. The texts that a question makes of a row are those of
 its functions, once each, and their widths are added up here. ∎ So no question makes a text of one person grow until it
 fails, which would be an answer without noise. What a person has stored themselves, in however many rows, is read all
 the same: see the page on sharp edges.

@@ -1,6 +1,6 @@
 """Exact randomness: operating-system entropy in, draws of exactly the stated laws out.
 
-This is the only room that draws. Every sampler takes its parameters as fractions, returns as many independent
+This is the only package that draws. Every sampler takes its parameters as fractions, returns as many independent
 draws as asked for, and has exactly the law that its docstring states: no rounding, no truncation, no seed.
 """
 

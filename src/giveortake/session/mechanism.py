@@ -9,7 +9,7 @@
 2. *Reserve*: the charge is in the ledger, durably and at every level, before a row is read. Nothing refunds it.
 3. *Draw*: the engine is asked, and every integer gets its noise, once.
 4. *Settle*: what was drawn is stored, unless something is stored already. Only what is stored is ever shown.
-5. *Read*: the answer is computed from what is stored (`paid_releases`). This is post-processing, and always free.
+5. *Read*: the answer is computed from what is stored (`releases`). This is post-processing, and always free.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The price of a workload: a stated spend, the least spend that reaches a margin, or a share of the budget.
 
-Where the spend is not stated, Laplace and Gaussian noise are compared, by the rules of `cheapest_noise`. The event of a
+Where the spend is not stated, Laplace and Gaussian noise are compared, by the rules of `pricing`. The event of a
 workload follows from its spend alone, so that prices are compared without a plan; no row decides anything.
 
 Workloads: many tables under one charge, by the steps of every question: price → reserve → draw → settle → read.

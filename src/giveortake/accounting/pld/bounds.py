@@ -1,7 +1,7 @@
 """ε from δ, and δ from ε, of a sum of privacy losses: intervals that contain the truth.
 
 From above: the `TiltedSum` of the upper masses. From below: that of the lower masses, whose true losses may fall
-short of the grid's by E = Σ excess. For every number E₀, by (1) of `tilted_sums` and Chernoff's inequality for E,
+short of the grid's by E = Σ excess. For every number E₀, by (1) of `convolution` and Chernoff's inequality for E,
 
     δ(ε) ≥ δ_grid(ε + E₀) − e^(Λ(θ) − θ(ε + E₀)) · c(θ) · P̃[E > E₀],    P̃[E > E₀] ≤ e^(−λE₀) Π Ẽ[e^(λ·excess)]^k.
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def lines_statement(printer: Printer, tally: Tally, coded: Coded) -> str:
-    """Every row as numbers: its person, its code, and the steps of each summand that has some (`sorted_tallies`)."""
+    """Every row as numbers: its person, its code, and the steps of each summand that has some (`fast_paths`)."""
     inner = rows_of(printer, tally)
     columns = ["r.p AS p", f"{coded.code()} AS code"]
     for index, summand in enumerate(tally.summands):
@@ -87,7 +87,7 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded, weights:
 
 
 def person_lines_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
-    """Every row as numbers: its person and its code (`sorted_keys`)."""
+    """Every row as numbers: its person and its code (`fast_paths`)."""
     inner = rows_of(printer, persons)
     return f"SELECT r.p AS p, {coded.code()} AS code FROM ({inner}) AS r{coded.joins(printer, 'r')}"
 

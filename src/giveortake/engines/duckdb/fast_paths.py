@@ -8,7 +8,7 @@ What follows works on blocks of whole persons that stay in the processor's cache
 
 - Keys by sorting: for every key the number of persons that have it, or the sum of the weights that they give it.
 - The integers are those of the statement, several times faster. Person and code are packed into one integer, and sorted
-  as in `sorted_tallies`. Hashes are computed here, because only persons of more keys than count need them.
+  as for tallies. Hashes are computed here, because only persons of more keys than count need them.
 - Dense vectors of persons by sorting: the same integers as the statement of `vector_statements`, several times faster.
 
 A statement keeps a sum for each person and component, and writes them to files where memory is short. Here rows come
@@ -580,7 +580,7 @@ class _Aggregates:
 
 
 def _lacking(expression: Expression) -> Expression | None:
-    """The expression that is missing exactly where a value is present, if the value has that form (`compile.sides`)."""
+    """The expression that is missing exactly where a value is present, if it has that form (`compile.measures`)."""
     match expression:
         case Call("case", (Call("is_null", (inner,)), Literal(constant), Literal(None))) if constant is not None:
             return inner

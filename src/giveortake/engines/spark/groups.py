@@ -173,7 +173,7 @@ def heavy_statement(printer: Printer, persons: Persons, declared: Mapping[int, s
 def weighted_statement(
     printer: Printer, persons: Persons, declared: Mapping[int, str], table: str, heavy: str | None
 ) -> str:
-    """One row for each key that occurs: the same keys and sums as from `engines.sql.key_weights`.
+    """One row for each key that occurs: the same keys and sums as from `engines.sql.statements`.
 
     `heavy` is a table of the persons whose keys no array holds; None says that there are none. Theirs are put in
     order by windows, which need no memory that grows with one person's keys.
@@ -214,7 +214,7 @@ def _weights_of_arrays(printer: Printer, persons: Persons, lines: str) -> str:
 
 
 def _first(printer: Printer, persons: Persons) -> str:
-    """The keys of an array that count, in the order of `engines.sql.key_weights`; what is missing comes last."""
+    """The keys of an array that count, in the order of `engines.sql.statements`; what is missing comes last."""
     kinds = _kinds(persons)
     person = mark(printer.dialect, "p", persons.relation.schema[str(persons.relation.person)].kind)
     hashed = hash_of(person, *(mark(printer.dialect, f"x.k{i}", kind) for i, kind in enumerate(kinds)))

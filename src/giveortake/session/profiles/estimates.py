@@ -4,12 +4,12 @@ Bounds from a noisy histogram of people's sizes, for all caps at once: how much 
 
 A cap of R keeps Σ min(n, R) and leaves out Σ max(0, n − R), over the sizes n of all persons. The histogram says how
 many persons lie in each bin, give or take noise. All bounds here hold together with the stated confidence: each is a
-sum of weighted counts that lies on one side of the truth, plus how far its noise strays (`mechanisms.weighted_sums`),
+sum of weighted counts that lies on one side of the truth, plus how far its noise strays (`mechanisms.tails`),
 and the chance to miss is shared out evenly among them (union bound).
 
 Estimates of how many persons have each size, from a noisy histogram: those who were seen, and a tail beyond.
 
-Estimates are not bounds; those are in `size_bounds`. They lean upward: where noise may hide people, zero would be too
+Estimates are not bounds; those are `SizeBounds`. They lean upward: where noise may hide people, zero would be too
 low. Beyond the last size at which people were seen, their number falls as a power of the size, as fast as it fell over
 the two doublings before.
 """
