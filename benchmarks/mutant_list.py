@@ -250,7 +250,7 @@ _THRESHOLDS = (
     ),
     _mutant(
         "a changed person leaves no key and enters none",
-        "compile/key_selection.py",
+        "compile/partition_selection.py",
         "sensitivity = touched * self._sides()",
         "sensitivity = touched",
         "compile/test_key_search",

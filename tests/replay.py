@@ -31,7 +31,7 @@ from evil_tables import (
 )
 from giveortake.compile import Caps, Measurement, Spend
 from giveortake.compile.design import vectors
-from giveortake.compile.key_selection import NoisyWeights, with_keys
+from giveortake.compile.partition_selection import NoisyWeights, with_keys
 from giveortake.engines import Engine, Keys
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Sensitive, WeightedKeys

@@ -12,7 +12,7 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from giveortake.compile import Measurement, Spend, Terms
-from giveortake.compile.key_selection import DEGREE, LENGTH, NoisyCounts, NoisyWeights, OptimalChances, key_delta
+from giveortake.compile.partition_selection import DEGREE, LENGTH, NoisyCounts, NoisyWeights, OptimalChances, key_delta
 from giveortake.compile.spend import charges_of
 from giveortake.exact import sqrt_up
 from giveortake.mechanisms import DiscoveredHistogram

@@ -7,7 +7,7 @@ from scipy import stats
 
 from cases import all_cases
 from giveortake.compile.intervals import truncated_interval
-from giveortake.compile.releases import Decided
+from giveortake.compile.noisy_measures import Decided
 from giveortake.mechanisms.tails import LaplaceTail, NormalTail, Tail
 
 LAWS = [

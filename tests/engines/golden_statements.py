@@ -145,7 +145,7 @@ def _printed(mode: Mode, dialect: Dialect) -> Iterator[tuple[str, str]]:
     read = {name: printer.relation(relation) for name, relation in catalog.private.items()}
     for scan in scans:
         if scan.most_rows_of_person is not None:
-            yield f"few_rows_of_{scan.table.name}", printer.few_rows(scan)
+            yield f"few_rows_of_{scan.table.name}", printer.capped_rows(scan)
     yield from ((f"[{name}]", text) for name, text in read.items())
     for shape, text in sorted(mode.shapes().items()):
         question = sql.parse(text, catalog)

@@ -14,8 +14,8 @@ import giveortake as gt
 from engine_places import EVERYWHERE, OTHERS, place
 from evil_tables import Row, Table, random_row, random_rows, random_visits
 from giveortake.compile import Caps
-from giveortake.compile.key_selection import listed_keys, with_keys
 from giveortake.compile.measures import ValueSum
+from giveortake.compile.partition_selection import listed_keys, with_keys
 from giveortake.engines import Found
 from giveortake.session import Session
 from inside import engine_of, measured

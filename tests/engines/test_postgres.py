@@ -15,8 +15,8 @@ import pytest
 
 import giveortake as gt
 from evil_tables import Row, Table, random_row, random_rows, random_table, random_visits
-from giveortake.compile.key_selection import with_keys
 from giveortake.compile.measures import quantum_of
+from giveortake.compile.partition_selection import with_keys
 from giveortake.engines import Bins, KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.postgres.engine import PostgresEngine

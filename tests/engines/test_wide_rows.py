@@ -15,7 +15,7 @@ import pytest
 
 import giveortake as gt
 from evil_tables import Table, random_row, random_rows, random_visits
-from giveortake.compile.key_selection import with_keys
+from giveortake.compile.partition_selection import with_keys
 from giveortake.engines.duckdb import long_texts as choices
 from giveortake.engines.duckdb import long_texts as wide_rows
 from giveortake.engines.duckdb.dialect import DuckDBDialect

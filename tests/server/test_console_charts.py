@@ -31,7 +31,7 @@ from giveortake.server.console.charts import (
     meter,
 )
 from giveortake.server.console.profiles import bounds_view, profile_chart
-from giveortake.server.console.releases import difference
+from giveortake.server.console.release_pages import difference
 from giveortake.server.console.views import literal, snippets
 
 HOSTILE = "<script>alert(1)</script>\u202e\"'&"

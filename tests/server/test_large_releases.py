@@ -13,7 +13,7 @@ import pytest
 
 from demo_service import COUNT, Running, own_clock
 from giveortake.answers import Answer
-from giveortake.server.console import releases, workbench
+from giveortake.server.console import release_pages, workbench
 from giveortake.server.console.views import answer_of
 from waiting import LONGEST
 
@@ -48,7 +48,7 @@ class Slow:
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
     found = Slow()
-    for each in (releases, workbench):
+    for each in (release_pages, workbench):
         monkeypatch.setattr(each, "answer_of", found.read)
     return found
 

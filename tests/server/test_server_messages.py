@@ -8,7 +8,7 @@ import re
 from giveortake.answers import Answer
 from giveortake.answers.column import Column
 from giveortake.answers.terms import Caps
-from giveortake.server.console.releases import Measured, measured_of, uncertain
+from giveortake.server.console.release_pages import Measured, measured_of, uncertain
 from giveortake.server.console.views import Form, answer_view, quote_view, snippets
 
 UNSURE = [Column("n", [100], [10], [200])]

@@ -63,7 +63,7 @@ def test_many_columns_of_found_keys_answer_alike_whether_or_not_somebody_is_ther
     columns = tiered(6, 66)
     if columns < 62:
         monkeypatch.setattr("giveortake.engines.duckdb.engine.WIDEST", 1 << 5)
-        monkeypatch.setattr("giveortake.compile.key_selection.WIDEST", 1 << 5)
+        monkeypatch.setattr("giveortake.compile.partition_selection.WIDEST", 1 << 5)
     keys = ", ".join(f"LOWER(CASE WHEN note = 'bob' THEN 'z' ELSE 'a' END || '{i}') AS k{i}" for i in range(columns))
     text = f"SELECT {keys}, COUNT(*) AS n FROM t GROUP BY {', '.join(str(i + 1) for i in range(columns))}"
     for table in (PEOPLE, with_bob()):
@@ -249,7 +249,7 @@ def test_found_keys_and_gaussian_noise_are_answered_with_one_promise(spend: dict
 
 
 def test_keys_that_combine_to_more_than_64_bits_are_tallied_from_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    from giveortake.compile import key_selection as found  # noqa: PLC0415
+    from giveortake.compile import partition_selection as found  # noqa: PLC0415
 
     s = session()
     text = "SELECT k, COUNT(*) AS n, COUNT(DISTINCT id) AS d, MEDIAN(x) AS m FROM t GROUP BY k"

@@ -186,8 +186,8 @@ def _product_of_rows(patch: pytest.MonkeyPatch) -> None:
 
 def _all_rows_kept(patch: pytest.MonkeyPatch) -> None:
     """The engine keeps more rows of a person than a question's caps say."""
-    sound = Printer.few_rows
-    patch.setattr(Printer, "few_rows", lambda self, scan: sound(self, replace(scan, most_rows_of_person=MANY)))
+    sound = Printer.capped_rows
+    patch.setattr(Printer, "capped_rows", lambda self, scan: sound(self, replace(scan, most_rows_of_person=MANY)))
 
 
 def _root_of_rows(patch: pytest.MonkeyPatch) -> None:

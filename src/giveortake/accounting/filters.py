@@ -31,7 +31,7 @@ Pot lemma. Let queries that are (εᵢ, δᵢ)-DP be priced by εᵢ as if they 
 noise by μᵢ² as if they were that noise alone; let them be refused once their δᵢ would add up to more than δ_keys. If
 the filters prove (ε, δ̂)-DP for queries without failures, all together are (ε, δ̂ + δ_keys)-DP.
 
-Proof. Fix two neighbours. By the decomposition in `prices.failure`, round i draws from P′ᵢ with probability 1−δᵢ
+Proof. Fix two neighbours. By the decomposition in `pricing.failure`, round i draws from P′ᵢ with probability 1−δᵢ
 and from P″ᵢ otherwise, or Q′ᵢ and Q″ᵢ, with P′ᵢ and Q′ᵢ εᵢ-close, or both post-processing of two normal laws whose
 means are μᵢ deviations apart (`mechanisms.WeightedKeys`), δᵢ a function of the transcript so far. Of a round each
 contestant's proof needs only what its currency bounds of the pair P′ᵢ, Q′ᵢ: the largest loss, a Rényi divergence, the

@@ -222,7 +222,7 @@ class Divergence(Currency):
 @final
 @dataclass(frozen=True, slots=True)
 class Delta(Currency):
-    """δ that events spend themselves. A release that is ε-DP spends none; see `prices.failure`."""
+    """δ that events spend themselves. A release that is ε-DP spends none; see `failure`."""
 
     @property
     def name(self) -> str:
@@ -277,7 +277,7 @@ def price(event: Event, currency: Currency, neighbours: Neighbours) -> int | Non
     Theorem (sequential and parallel composition inside one currency): of `Composed` and `Repeated` the prices add;
     of `Parallel` only the parts that one unit touches differ between neighbours, so the largest `touched` prices
     add, "largest" taken in this very currency; of `InPart` the dearest of its `cases` counts, here and inside the
-    others. What is charged to a filter by itself shares its price with the other parts: see `partitions`.
+    others. What is charged to a filter by itself shares its price with the other parts of its partition.
     """
     return _price(event, currency, neighbours)
 

@@ -23,7 +23,7 @@ from giveortake.answers import Answer, Column
 from giveortake.answers.answer import Remark
 from giveortake.audit.replay import NeighbouringTables, Observation, Recorded
 from giveortake.compile import Measurement, Spend
-from giveortake.compile.key_selection import with_keys
+from giveortake.compile.partition_selection import with_keys
 from giveortake.errors import GiveOrTakeError, InvalidParameter, Unprovable
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.mechanisms.mechanism import Mechanism, opened

@@ -28,7 +28,7 @@ from giveortake.engines.protocol import is_address
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, safe_text
 from giveortake.exact import decimal
 from giveortake.ledger.chain.entries import canonical
-from giveortake.ledger.rules.admission import used_of_whole
+from giveortake.ledger.rules.budget_status import used_of_whole
 from giveortake.ledger.rules.releases import minute, promised, summary
 from giveortake.ledger.rules.reservations import revealed
 from giveortake.privacy.events import Pure

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from giveortake.ledger.rules.admission import Standing
+    from giveortake.ledger.rules.budget_status import Standing
     from giveortake.privacy import Guarantee
     from giveortake.session import Session
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.compile.formulas import Linear
-    from giveortake.compile.releases import Combined, Decided
+    from giveortake.compile.noisy_measures import Combined, Decided
     from giveortake.mechanisms.tails import Tail
 
     Floats: TypeAlias = npt.NDArray[np.float64]

@@ -13,9 +13,9 @@ import numpy as np
 
 from giveortake import exact
 from giveortake.compile.design import Measures, design, plain_design, vectors
-from giveortake.compile.key_selection import KeySearch, with_key_delta
 from giveortake.compile.measures import Inquiry, PersonCount
-from giveortake.compile.releases import Deciding, Release, arrays_from_json
+from giveortake.compile.noisy_measures import Deciding, Release, arrays_from_json
+from giveortake.compile.partition_selection import KeySearch, with_key_delta
 from giveortake.compile.spend import Stability, capped, charges_of, named, require_within
 from giveortake.engines import KeyColumn, Keys
 from giveortake.engines.runtime import failure, own_work
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from giveortake.answers.terms import Caps
     from giveortake.compile.design import Design
     from giveortake.compile.formulas import Formula
-    from giveortake.compile.key_selection import Selection
     from giveortake.compile.measures import Basis, Measure
+    from giveortake.compile.partition_selection import Selection
     from giveortake.compile.spend import Spend
     from giveortake.engines import Engine, FoundUnits
     from giveortake.engines.questions import Asked

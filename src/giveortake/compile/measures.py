@@ -37,8 +37,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final
 import numpy as np
 
 from giveortake import engines
+from giveortake.compile.noisy_measures import Combined
 from giveortake.compile.quantiles import RunningTotals
-from giveortake.compile.releases import Combined
 from giveortake.engines import Summand, Tally
 from giveortake.engines.questions import Quantum
 from giveortake.errors import QueryRefused

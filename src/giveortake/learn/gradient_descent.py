@@ -18,8 +18,9 @@ noisy sum divided by rate·n, with an n that is public. A row whose gradient can
 person is changed, sampling has no price here, and it is refused. Every step is kept in the ledger: checkpoints are
 releases. Where rows are what is protected, rows are sampled.
 
-A loss is an allow-listed expression (see `scores`), or the name of code that the custodian registered, which is called
-for each sampled person by itself and never comes from an analyst (see `mechanisms.vectors` for what it has to keep).
+A loss is an allow-listed expression (`is_code` tells which is meant), or the name of code that the custodian
+registered, which is called for each sampled person by itself and never comes from an analyst (see
+`mechanisms.vectors` for what it has to keep).
 
 Output perturbation for regularised risks [CMS11]: descent on Σℓ + Λ‖θ‖²/2, and noise on where it leads.
 

@@ -17,9 +17,9 @@ from giveortake.errors import ApprovalRequired, InvalidParameter, NotFound
 from giveortake.exact import whole
 from giveortake.ledger.chain.entries import canonical, digest, plain
 from giveortake.ledger.chain.entries import entries_of as entries_by
-from giveortake.ledger.rules import admission, approvals, registration, releases, reservations
-from giveortake.ledger.rules.admission import Standing, Standings, Trial, level_of_standing, standing_of, trial_of
+from giveortake.ledger.rules import approvals, budget_status, registration, releases, reservations
 from giveortake.ledger.rules.budget_changes import Spent, change_budget
+from giveortake.ledger.rules.budget_status import Standing, Standings, Trial, level_of_standing, standing_of, trial_of
 from giveortake.ledger.rules.registration import Registered, people_of, put
 from giveortake.ledger.rules.releases import View
 from giveortake.ledger.rules.reservations import Allowance, Reservation, Waiting, allowance
@@ -316,7 +316,7 @@ class Till(Office):
     def affordable(self, level: Standing) -> Fraction | None:
         """The greatest ε, up to rounding, of a pure release that a level would admit now; None if it has no cap."""
         with self.chain.looking() as draft:
-            return admission.affordable(draft, level_of_standing(draft.book, level))
+            return budget_status.affordable(draft, level_of_standing(draft.book, level))
 
     def trial(self, level: Standing, *, dataset: str, analyst: str | None = None) -> Trial | None:
         """A copy of a level's filter, on which charges to a data set can be tried; None if the level has no cap."""
@@ -326,18 +326,18 @@ class Till(Office):
     def admits(self, event: Event, *, dataset: str, analyst: str | None = None) -> bool:
         """Whether every level would admit an event now; nothing is charged, and the next charge may change it."""
         with self.chain.looking() as draft:
-            return admission.admits(draft, event, dataset=dataset, analyst=analyst)
+            return budget_status.admits(draft, event, dataset=dataset, analyst=analyst)
 
     def deciding(self, dataset: str, *, analyst: str | None = None) -> Standing:
         """The level that decides about the next question, as it is now: an analyst's own, else the population's."""
         with self.chain.looking() as draft:
-            return standing_of(draft, admission.deciding(draft, dataset, analyst))
+            return standing_of(draft, budget_status.deciding(draft, dataset, analyst))
 
     def rest(self, dataset: str, *, analyst: str | None = None) -> tuple[Standing, Fraction | None]:
         """The level that decides about the next question, and what is affordable there."""
         with self.chain.looking() as draft:
-            level = admission.deciding(draft, dataset, analyst)
-            return standing_of(draft, level), admission.affordable(draft, level)
+            level = budget_status.deciding(draft, dataset, analyst)
+            return standing_of(draft, level), budget_status.affordable(draft, level)
 
     def outlook(
         self,
@@ -348,14 +348,14 @@ class Till(Office):
         analyst: str | None = None,
         request: object = None,
         question: str | None = None,
-    ) -> admission.Outlook:
+    ) -> budget_status.Outlook:
         """All that a quote needs: the level that decides, whether every level admits an event, and paid profiles.
 
         With `question`, also whether the asker paid for exactly that before; with `request`, whether it is approved.
         """
         with self.chain.looking() as draft:
             terms: Any = {"dataset": dataset, "version": version, "analyst": analyst}
-            return admission.outlook(draft, event, request=request, question=question, **terms)
+            return budget_status.outlook(draft, event, request=request, question=question, **terms)
 
     def reserve(
         self,

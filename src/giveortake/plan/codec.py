@@ -3,7 +3,7 @@
 - Write questions as JSON, exactly, for ledgers and clients.
 - A document names its tables, with fingerprints of public ones; everything else is spelled out. Ledgers of all versions
   use this format.
-- Read questions from the JSON that `documents` wrote, with the session's own tables and no others.
+- Read questions from that JSON, with the session's own tables and no others.
 
 The tables that a document names are taken from the session, the same objects, so that a document cannot change who is
 protected, or the bounds. Everything else is checked as if it had been written here: every node checks itself when it

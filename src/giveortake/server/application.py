@@ -26,7 +26,7 @@ from starlette.routing import Route as StarletteRoute
 
 from giveortake.caching import Cache, serving
 from giveortake.server import added_tables, analyst_routes, custodian_routes, routes
-from giveortake.server.console import approvals, custodian, login, overview, profiles, releases, tables, workbench
+from giveortake.server.console import approvals, custodian, login, overview, profiles, release_pages, tables, workbench
 from giveortake.server.guard import Guard, address_of
 from giveortake.server.limits import Work
 from giveortake.server.responses import Refused, departure, json_bytes, refusal_bytes
@@ -184,7 +184,7 @@ def _move_up(path: Path) -> None:
 
 
 _OWN = (*METRIC_ROUTES, *analyst_routes.ROUTES, *custodian_routes.ROUTES, *added_tables.ROUTES)
-_PAGES = (login, overview, workbench, releases, profiles, approvals, custodian, tables)
+_PAGES = (login, overview, workbench, release_pages, profiles, approvals, custodian, tables)
 ROUTES = (*_OWN, routes.route_of(_OWN), *(route for page in _PAGES for route in page.ROUTES))
 
 

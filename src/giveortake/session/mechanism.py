@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from giveortake.compile.measurement import Prepared
     from giveortake.engines import Engine, Keys
     from giveortake.ledger import Ledger, Reservation, Standing, Trial
-    from giveortake.ledger.rules.admission import Outlook
+    from giveortake.ledger.rules.budget_status import Outlook
     from giveortake.mechanisms.vectors import Trusted
     from giveortake.plan import Origin, Question
     from giveortake.privacy import Guarantee
@@ -395,8 +395,7 @@ class InteractiveMechanism:
     def price_at(self, question: Question, caps: Caps, spend: Spend) -> Priced:
         """Price a question at given caps and a given spend.
 
-        Every question passes here or through `price_again`: one that is not about this session's own tables, or that
-        the engine cannot run, is refused.
+        One that is not about this session's own tables, or that the engine cannot run, is refused.
         """
         priced = self.price_without_engine(question, caps, spend)
         prepared_question = self._prepared(question, caps, pure=spend.is_pure)

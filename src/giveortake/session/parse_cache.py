@@ -1,6 +1,6 @@
 """A cache of parsed questions on disk: importing the parser takes longer than parsing.
 
-A reading is a plan, as `plan.documents` writes it, and the options in the text. It is a function of the text, of what
+A reading is a plan, as `plan.codec` writes it, and the options in the text. It is a function of the text, of what
 is declared about the tables, and of the parsing code; its file name is a keyed hash of all three, and its first line a
 keyed hash of the rest. A file that is damaged, or that somebody else has changed or written, fails this check: then
 the text is parsed again. Nothing in it depends on a row.

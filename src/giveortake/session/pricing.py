@@ -34,7 +34,7 @@ from giveortake.caching import cached
 from giveortake.compile import Spend
 from giveortake.compile.design import parts_of
 from giveortake.compile.formulas import QuantileOf
-from giveortake.compile.releases import without_data
+from giveortake.compile.noisy_measures import without_data
 from giveortake.errors import BudgetExceeded, InvalidParameter, QueryRefused, Unpriced
 from giveortake.exact import decimal
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from giveortake.answers.terms import Confidence
     from giveortake.compile import Caps, Measurement, Terms
     from giveortake.compile.formulas import Formula
-    from giveortake.compile.releases import Combined
+    from giveortake.compile.noisy_measures import Combined
     from giveortake.exact import Number
     from giveortake.ledger import Trial
     from giveortake.plan import Question

@@ -20,8 +20,8 @@ from giveortake.answers import Answer
 from giveortake.answers.render import FOR_NOISE
 from giveortake.answers.terms import Confidence, LeftOut
 from giveortake.arguments import TO_SAVE, told_by_name
+from giveortake.compile.noisy_measures import without_data
 from giveortake.compile.postprocessing import caps_in_words, known_columns, noise_in_words, of_units
-from giveortake.compile.releases import without_data
 from giveortake.engines import KeyColumn, Keys
 from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
 from giveortake.exact import counted, decimal
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from giveortake.answers.terms import Caps
     from giveortake.compile import Measurement, Terms
-    from giveortake.ledger.rules.admission import Outlook
+    from giveortake.ledger.rules.budget_status import Outlook
     from giveortake.plan import Question
     from giveortake.privacy import Guarantee
     from giveortake.session.mechanism import InteractiveMechanism, Priced

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from giveortake.compile import Measurement
-    from giveortake.ledger.rules.admission import Standing
+    from giveortake.ledger.rules.budget_status import Standing
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
 

@@ -26,7 +26,7 @@ import numpy as np
 from giveortake import accounting, exact
 from giveortake.accounting.filters import Filter
 from giveortake.accounting.pricing import Rho, noise_multiplier, priced_within
-from giveortake.compile.releases import packed, unpacked
+from giveortake.compile.noisy_measures import packed, unpacked
 from giveortake.compile.spend import unbounded
 from giveortake.engines import HandsOverRows, Keys, Sample, Summand, Tally
 from giveortake.engines.questions import SAMPLED_OF
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from giveortake.compile import Spend
     from giveortake.engines import KeyColumn, VectorSum
     from giveortake.ledger import Reservation
-    from giveortake.ledger.rules.admission import Outlook
+    from giveortake.ledger.rules.budget_status import Outlook
     from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.mechanisms.selection import Candidate
     from giveortake.mechanisms.sparse_vector import Chosen

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake.advice import Advice
-from giveortake.compile.key_selection import in_order, listed_keys, with_keys
+from giveortake.compile.partition_selection import in_order, listed_keys, with_keys
 from giveortake.engines import Found
 from giveortake.engines.duckdb.long_texts import ordered
 from giveortake.engines.runtime import failure, in_own_time

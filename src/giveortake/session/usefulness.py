@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, final
 from giveortake import exact
 from giveortake.compile.formulas import Linear, Ratio
 from giveortake.compile.measures import DistinctCount, PersonCount, ValueSum
+from giveortake.compile.noisy_measures import without_data
 from giveortake.compile.postprocessing import of_units
-from giveortake.compile.releases import without_data
 from giveortake.session.pricing import quoted_miss
 from giveortake.session.profiles.best_caps import key_columns, paid_profiles, profile_for, profiled_table
 from giveortake.session.profiles.estimates import mean_size

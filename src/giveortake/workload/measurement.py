@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake.advice import Advice
-from giveortake.compile.releases import Release, arrays_from_json
+from giveortake.compile.noisy_measures import Release, arrays_from_json
 from giveortake.errors import InvalidParameter, LedgerDamaged
 from giveortake.workload.designs import LaplaceDesign
 from giveortake.workload.residuals import ResidualDesign

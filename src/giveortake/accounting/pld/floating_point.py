@@ -4,7 +4,7 @@ What is assumed of floating-point functions, and the margins that follow.
 
 Addition, multiplication, division and square roots are rounded correctly (IEEE 754). Of `exp`, `expm1`, `log` and
 `log1p` a relative error of 2^-48 is assumed, sixteen units in the last place; numpy tests its own to four, and
-`tests/accounting/test_normal_tails.py` compares them with certified enclosures. Every margin below is larger than
+`tests/accounting/test_losses_on_a_grid.py` compares them with certified enclosures. Every margin below is larger than
 what follows from these.
 
 Probabilities of a standard normal N for many points or narrow intervals at once, with proved relative errors.

@@ -359,16 +359,16 @@ class DuckDBEngine(SQLEngine):
     def _forget(self, table: str) -> None:
         self._run(f"DROP TABLE {table}")  # also when the time is over
 
-    def _few_rows(self, scan: Scan) -> str:
+    def _capped_rows(self, scan: Scan) -> str:
         return f"bounded_{next(self._numbers)}"
 
-    def _make_few_rows(self, scan: Scan) -> None:
+    def _make_capped_rows(self, scan: Scan) -> None:
         table = self._sources[bounded_name(scan)]
         if table not in self._bounded:
             if self._wide.has_wide_rows(scan):
-                self._wide.make_few_rows(scan, table)
+                self._wide.make_capped_rows(scan, table)
             else:
-                self._make(table, self._printer.few_rows(scan))
+                self._make(table, self._printer.capped_rows(scan))
             self._bounded.append(table)
 
     def _prepare(self, relation: Relation) -> None:

@@ -394,7 +394,7 @@ class WideRows:
 
     # -- relations ----------------------------------------------------------------------------------------------
 
-    def make_few_rows(self, scan: Scan, target: str) -> None:
+    def make_capped_rows(self, scan: Scan, target: str) -> None:
         """Make a table of the rows that count."""
         with self._first(row_lines(self._printer, scan)) as (table, first):
             self._tables.make(target, rows_statement(self._printer, scan, table, first))

@@ -199,10 +199,10 @@ class PostgresEngine(SQLEngine):
     def _forget(self, table: str) -> None:
         del self._constant_texts[table]
 
-    def _few_rows(self, scan: Scan) -> str:
-        return f"({self._printer.few_rows(scan)})"
+    def _capped_rows(self, scan: Scan) -> str:
+        return f"({self._printer.capped_rows(scan)})"
 
-    def _make_few_rows(self, scan: Scan) -> None:
+    def _make_capped_rows(self, scan: Scan) -> None:
         """Do nothing: the table is part of the statements that read it."""
 
     # -- the connection -----------------------------------------------------------------------------------------

@@ -336,10 +336,10 @@ class SparkEngine(SQLEngine):
     def _require_own_limits(self, question: Asked) -> None:
         """Do nothing: Spark has no limit that a question could reach."""
 
-    def _few_rows(self, scan: Scan) -> str:
-        return f"({self._printer.few_rows(scan)})"
+    def _capped_rows(self, scan: Scan) -> str:
+        return f"({self._printer.capped_rows(scan)})"
 
-    def _make_few_rows(self, scan: Scan) -> None:
+    def _make_capped_rows(self, scan: Scan) -> None:
         """Do nothing: the table is part of the statements that read it."""
 
     def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:

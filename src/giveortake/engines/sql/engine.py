@@ -163,11 +163,11 @@ class SQLEngine(ABC):
         """Drop a table of constants."""
 
     @abstractmethod
-    def _few_rows(self, scan: Scan) -> str:
+    def _capped_rows(self, scan: Scan) -> str:
         """How a table with few rows of each person is read. No row is looked at yet."""
 
     @abstractmethod
-    def _make_few_rows(self, scan: Scan) -> None:
+    def _make_capped_rows(self, scan: Scan) -> None:
         """Make a table with few rows of each person, if this engine stores it."""
 
     # -- questions ----------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class SQLEngine(ABC):
     def require_runnable(self, questions: Iterable[Asked]) -> None:
         """Refuse what is too long, or beyond the engine's own limits. Statements add little to this text."""
         for question in questions:
-            self._name_few_rows(question.relation)
+            self._name_capped_rows(question.relation)
             if len(self._rows_of(question)) > self._longest:
                 raise QueryRefused("the question is too long", hint="ask for less at once")
             self._require_own_limits(question)
@@ -289,15 +289,15 @@ class SQLEngine(ABC):
 
     def _prepare(self, relation: Relation) -> None:
         """Make the tables in which each person has few rows, once."""
-        for scan in self._name_few_rows(relation):
-            self._make_few_rows(scan)
+        for scan in self._name_capped_rows(relation):
+            self._make_capped_rows(scan)
 
-    def _name_few_rows(self, relation: Relation) -> list[Scan]:
+    def _name_capped_rows(self, relation: Relation) -> list[Scan]:
         """Note how tables with few rows of each person are read; a quote may do so while a question runs."""
         bounded_scans = [scan for scan in relation.scans() if scan.most_rows_of_person is not None]
         for scan in bounded_scans:
             if bounded_name(scan) not in self._sources:
-                self._sources.setdefault(bounded_name(scan), self._few_rows(scan))
+                self._sources.setdefault(bounded_name(scan), self._capped_rows(scan))
         return bounded_scans
 
     def _constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:

@@ -581,7 +581,7 @@ class Printer:
             case _:
                 return column
 
-    def few_rows(self, scan: Scan) -> str:
+    def capped_rows(self, scan: Scan) -> str:
         """A table with few rows of each person, chosen by their content; rows without a person are left out."""
         identifiers = [self.dialect.identifier(name) for name, _ in scan.table.columns]
         columns, person = ", ".join(identifiers), self.dialect.identifier(str(scan.table.person))

@@ -2,7 +2,7 @@
 
 Guarantee: a ledger that is opened from a checkpoint is the one that is read from its first entry on. The book after a
 checkpoint's entry is a function of the entries before it: of what is small, the text of the checkpoint holds all; of
-the rest it holds hashes (`hashes`, `finds`). The entry holds the hash of that text, and the mark holds the hash of a
+the rest it holds hashes (`Hashes`, `Finds`). The entry holds the hash of that text, and the mark holds the hash of a
 later entry, or of this one. So a text that was edited, an older one in its place, or one of another ledger does not
 match; and a checkpoint that the mark does not remember yet is not believed, but derived again from the one before.
 """

@@ -2,7 +2,7 @@
 
 - The records in a book: levels that are charged, data sets, grants, reservations and stored answers.
 - What is small stays in memory, and a checkpoint writes it down (`checkpoints`); what grows with every charge is looked
-  up (`finds`), and read from the entries.
+  up (`chain.index`), and read from the entries.
 - What each kind of entry adds to a book: one function a kind, each given the entry's number and its content.
 - They decide nothing: an entry that does not follow from those before it is LedgerDamaged.
 """

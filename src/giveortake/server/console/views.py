@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from giveortake.answers.column import Column
-    from giveortake.server.console.releases import Measured
+    from giveortake.server.console.release_pages import Measured
     from giveortake.server.routes import Call, Principal, Schema
 
 

@@ -17,7 +17,7 @@ from giveortake.privacy.documents import promise_from_json
 from giveortake.server import analyst_routes
 from giveortake.server.console.charts import curve_chart, curve_table
 from giveortake.server.console.login import EDITED, EXHAUSTED, NO_LONGER_FREE, Notice, notice_of
-from giveortake.server.console.releases import Measured, form_of_question, measured_of, record_of, uncertain
+from giveortake.server.console.release_pages import Measured, form_of_question, measured_of, record_of, uncertain
 from giveortake.server.console.views import (
     ASKED,
     Form,

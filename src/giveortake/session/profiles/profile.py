@@ -17,7 +17,7 @@ from giveortake.answers.column import Column
 from giveortake.answers.terms import Confidence, LeftOut, percent
 from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.compile import Caps, Spend
-from giveortake.compile.releases import arrays_from_json
+from giveortake.compile.noisy_measures import arrays_from_json
 from giveortake.errors import InvalidParameter
 from giveortake.exact import spendable, whole
 from giveortake.mechanisms import Laplace
