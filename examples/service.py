@@ -15,9 +15,9 @@ from importlib.resources import files
 from pathlib import Path
 
 import giveortake as gt
+from giveortake.configuration import from_toml
 from giveortake.server.running import running
 from giveortake.server.settings import Settings
-from giveortake.session import from_toml
 
 folder = Path(tempfile.mkdtemp(prefix="giveortake-"))
 shutil.copy(str(files("giveortake") / "data" / "visits.csv"), folder / "visits.csv")

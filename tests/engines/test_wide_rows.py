@@ -203,7 +203,7 @@ def test_what_cannot_be_prepared_is_the_custodians_to_see(monkeypatch: pytest.Mo
     def give_up(*_: object) -> None:
         raise failure("memory")
 
-    monkeypatch.setattr(DuckDBEngine, "_make_few_rows", give_up)
+    monkeypatch.setattr(DuckDBEngine, "_make_capped_rows", give_up)
     with pytest.raises(gt.errors.InvalidParameter, match="rows_per_person"):
         protect(persons(0), rows_per_person=3, seconds=60)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from demo_service import running_demo
-from giveortake.server import demo, pool
+from giveortake.server import demo, framing, pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ def test_a_front_reads_little_of_a_wide_data_set_and_sends_all_of_it(
     wide: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the front reads, it reads on the one loop that all requests share."""
-    sizes, read = [0], pool.read
+    sizes, read = [0], framing.read
 
     async def measured(reader: Any) -> Any:
         document, content = await read(reader)

@@ -1,17 +1,11 @@
-"""Pools of worker processes: deadlines, kills, replacements, and the messages to them.
-
-- Messages between a front process and its workers: a JSON document and some bytes, each after its length.
-- Pools of processes for one data set or for the ledger: they have a deadline, are killed, and are replaced.
-"""
+"""Pools of processes for one data set or for the ledger: they have a deadline, are killed, and are replaced."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import socket
-import struct
 import sys
 import time
 from contextlib import suppress
@@ -22,48 +16,12 @@ from giveortake.advice import Advice
 from giveortake.engines.runtime import ScratchFolder
 from giveortake.errors import GiveOrTakeError
 from giveortake.ledger.rules.reservations import beat
+from giveortake.server.framing import packed, read
 from giveortake.server.limits import Turns, Work
 from giveortake.server.responses import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-_LENGTHS = struct.Struct(">II")
-MOST = 1 << 30  # bytes of a message; a greater one is no message of ours
-
-
-def packed(document: dict[str, Any], content: bytes = b"") -> bytes:
-    """A message as bytes."""
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    return b"".join((_LENGTHS.pack(len(text), len(content)), text, content))
-
-
-def receive(connection: socket.socket) -> tuple[dict[str, Any], bytes]:
-    """Receive the next message, blocking, in a worker; EOFError if the other side is gone."""
-    text, content = _LENGTHS.unpack(_exactly(connection, _LENGTHS.size))
-    document: dict[str, Any] = json.loads(_exactly(connection, text))
-    return document, _exactly(connection, content)
-
-
-async def read(reader: asyncio.StreamReader) -> tuple[dict[str, Any], bytes]:
-    """Read the next message in the front process; IncompleteReadError, an EOFError, if the other side is gone."""
-    text, content = _LENGTHS.unpack(await reader.readexactly(_LENGTHS.size))
-    if text + content > MOST:
-        raise EOFError
-    document: dict[str, Any] = json.loads(await reader.readexactly(text))
-    return document, await reader.readexactly(content) if content else b""
-
-
-def _exactly(connection: socket.socket, count: int) -> bytes:
-    parts, missing = [], count
-    while missing:
-        part = connection.recv(min(missing, 1 << 20))
-        if not part:
-            raise EOFError
-        parts.append(part)
-        missing -= len(part)
-    return b"".join(parts)
 
 
 _STARTED_IN = 600.0  # seconds, for loading a large table

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from giveortake.advice import on_all
 from giveortake.errors import GiveOrTakeError, QueryFailed, line_of
-from giveortake.server.pool import packed, receive
+from giveortake.server.framing import packed, receive
 from giveortake.server.responses import Superseded
 from giveortake.wire.errors import BY_NAME, document_of, refusal_of
 
