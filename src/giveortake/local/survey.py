@@ -190,7 +190,7 @@ def _solved(share: FloatArray, reach: float, *, upwards: bool) -> FloatArray:
     return far
 
 
-_VERSION = 1
+_REPORTS_VERSION, _SURVEY_VERSION = 1, 1  # of the two documents
 
 
 @final
@@ -238,7 +238,7 @@ class Reports:
     def to_json(self) -> str:
         """One JSON object: the survey's fingerprint and the reports, rows of bytes in hexadecimal."""
         listed = self.data.tolist() if self.data.ndim == 1 else [bytes(row).hex() for row in self.data]
-        return json.dumps({"version": _VERSION, "survey": self.survey, "reports": listed})
+        return json.dumps({"version": _REPORTS_VERSION, "survey": self.survey, "reports": listed})
 
     def with_data(self, data: np.ndarray[Any, np.dtype[Any]]) -> Reports:
         """Other reports to the same survey."""
@@ -277,7 +277,7 @@ def read_reports(text: str) -> tuple[str, list[Any]]:
         survey, listed = document["survey"], document["reports"]
     except (ValueError, TypeError, KeyError):
         raise DamagedReports("this is not a JSON object with a survey and its reports") from None
-    if document.get("version") != _VERSION or not isinstance(survey, str) or not isinstance(listed, list):
+    if document.get("version") != _REPORTS_VERSION or not isinstance(survey, str) or not isinstance(listed, list):
         raise DamagedReports("these reports are in a form that this version does not know")
     return survey, listed
 
@@ -421,7 +421,7 @@ class Oracle(ABC):
 
     def to_json(self) -> str:
         """The parameters, for the machines of respondents; `gt.local.from_json` reads them."""
-        document = {"version": _VERSION, "kind": self.kind, **self.parameters()}
+        document = {"version": _SURVEY_VERSION, "kind": self.kind, **self.parameters()}
         if self.name:
             document["name"] = self.name
         return json.dumps(document, sort_keys=True, ensure_ascii=False)
@@ -512,7 +512,7 @@ def from_json(text: str, most_epsilon: Number | None = None) -> Any:
         if isinstance(error, DamagedReports):
             raise
         raise DamagedReports("this is not the JSON of a survey") from None
-    if type(version) is not int or version != _VERSION or not isinstance(kind, str) or kind not in _KINDS:
+    if type(version) is not int or version != _SURVEY_VERSION or not isinstance(kind, str) or kind not in _KINDS:
         raise DamagedReports(f"a survey of kind {kind!r} and version {version!r} is not known here")
     try:
         survey = _KINDS[kind](document)
