@@ -1,6 +1,6 @@
 """Messages between a front process and its workers: a JSON document and some bytes, each after its length.
 
-Workers import it before they drop their rights, so that it imports nothing of the package.
+Workers import it before they set their own limits, so it imports nothing else of the package.
 """
 
 from __future__ import annotations

@@ -230,12 +230,8 @@ class Synthesis:
         bins: Mapping[str, Any] | None = None,
         zeros: Sequence[Zero] = (),
         table: str | None = None,
-        algorithm: Mapping[str, Any] | None = None,
     ) -> Synthesis:
-        """Check what was asked for; whatever cannot be done is refused here, before any charge.
-
-        `algorithm` names another one that takes the same arguments.
-        """
+        """Check what was asked for; whatever cannot be done is refused here, before any charge."""
         for term, value, fix in (("epsilon", epsilon, "1"), ("delta", delta, "1e-6")):
             if value is None:
                 raise InvalidParameter(
@@ -269,7 +265,6 @@ class Synthesis:
             },
             "wanted": None if wanted is None else [[*wanted_table, weight] for wanted_table, weight in wanted.items()],
             "zeros": [zero_to_json(zero) for zero in zeros],
-            **(algorithm or {}),
         }
         description = f"a synthetic table of {', '.join(names)}"
         listed = [column.name for column in declared if column is not None and column.categories is not None]
