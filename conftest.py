@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import shutil
+import signal
 import tempfile
 from collections import Counter, defaultdict
 from contextlib import AbstractContextManager, nullcontext
@@ -38,7 +39,9 @@ FOLDERS = ("GIVEORTAKE_STATE", "XDG_CACHE_HOME")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """No test writes into the user's own state or cache folder, nor does a process that a test starts."""
+    """Ctrl-C interrupts, and no test or process of a test writes into the user's own state or cache folder."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what runs in its background
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # tests interrupt themselves and what they start
     if config.getoption("--long"):
         os.environ[tiers.LONG] = "yes"
     folder = tempfile.mkdtemp(prefix="giveortake-state-")
