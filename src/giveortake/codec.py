@@ -273,9 +273,7 @@ _SCALARS: dict[Any, _Scalar] = {
     type(None): _Scalar(type(None), "null", {"type": "null"}, read=_of_type(type(None))),
     bool: _Scalar(bool, "bool", {"type": "boolean"}, read=_of_type(bool)),
     int: _Scalar(int, "int", {"type": "integer"}, read=_integer),
-    float: _Scalar(
-        float, "float", {"anyOf": [{"type": "number"}, {"enum": ["inf", "-inf"]}]}, _real_as_json, _real
-    ),
+    float: _Scalar(float, "float", {"anyOf": [{"type": "number"}, {"enum": ["inf", "-inf"]}]}, _real_as_json, _real),
     str: _Scalar(str, "text", {"type": "string"}, read=_of_type(str)),
     Fraction: _Scalar(
         Fraction,
@@ -444,7 +442,10 @@ class _Mapped(_Form):
         value = _form(self._value).schema(definitions)
         if self._by_text:
             return {"type": "object", "additionalProperties": value}
-        return {"type": "array", "items": {"type": "array", "prefixItems": [_form(self._key).schema(definitions), value]}}
+        return {
+            "type": "array",
+            "items": {"type": "array", "prefixItems": [_form(self._key).schema(definitions), value]},
+        }
 
 
 @final

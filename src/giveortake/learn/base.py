@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import json
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
@@ -22,6 +22,7 @@ import numpy as np
 from giveortake.answers import render
 from giveortake.answers.render import escaped
 from giveortake.arguments import told_by_name
+from giveortake.compile import Terms
 from giveortake.compile.spend import spend_of
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import decimal, whole
@@ -39,14 +40,14 @@ from giveortake.learn.features import (
     joined,
     public_columns,
 )
-from giveortake.learn.noisy_sums import GRAIN, lattice_of, noise_of, passes
+from giveortake.learn.noisy_sums import GRAIN, Passes, lattice_of, noise_of
 from giveortake.plan import Filter
 from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session.learning_data import LearningData
-from giveortake.session.render import ASKED_BEFORE, WAITS
+from giveortake.session.runs import BoundPlan, PlannedRun
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Self
 
     import numpy.typing as npt
@@ -55,11 +56,12 @@ if TYPE_CHECKING:
     from giveortake.compile import Spend
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
-    from giveortake.learn.noisy_sums import Passes
     from giveortake.plan import Expression, Relation
     from giveortake.privacy import Guarantee
     from giveortake.session import Session
-    from giveortake.session.runs import RunRequest
+    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.quotes import Quote
+    from giveortake.session.runs import AdaptiveRun, Run
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
@@ -231,63 +233,6 @@ class Card(_Page):
         return ("pass over the rows", "part of μ²", "μ"), rows
 
 
-@final
-@dataclass(frozen=True, repr=False)
-class FitQuote(_Page):
-    """What a fit would cost and how noisy its first sums would be. No row was read.
-
-    `noises` has, for each pass, its part of μ² and the deviation of the noise in each of its sums, in rows' worth; None
-    where that depends on what is released before. With a public number of rows it is also stated as a part of them.
-    `paid` says that the same asker paid for the same fit, and gets it again for free; `approval` that the custodian has
-    to approve the charge first.
-    """
-
-    title: str
-    spend: str
-    guarantee: Guarantee
-    rows: int
-    noises: tuple[tuple[str, Fraction, float | None], ...]
-    n: int | None
-    admitted: bool
-    paid: bool = False
-    approval: bool = False
-
-    @property
-    def noise_to_signal(self) -> float | None:
-        """The greatest deviation of a sum that is known beforehand, as a part of n; None without a public n."""
-        known = [noise for *_, noise in self.noises if noise is not None]
-        return None if self.n is None or not known else max(known) / self.n
-
-    def facts(self) -> list[tuple[str, str]]:
-        """Labels and their texts."""
-        facts = [
-            ("one charge", f"{self.spend}, as one Gaussian release"),
-            ("promise", str(self.guarantee)),
-            ("unit", counted(self.guarantee, self.rows)),
-        ]
-        if self.noise_to_signal is not None:
-            part = f"{self.noise_to_signal:.2g} at n = {self.n:,}"
-            facts.append(("noise to signal", f"{part}: the noise in a sum, one deviation, as a part of the rows"))
-            if self.noise_to_signal >= 1:
-                facts.append(("worthless", "the noise in a sum is no smaller than all rows together"))
-                facts.append(("hint", MORE_SIGNAL))
-        if not self.admitted:
-            facts.append(("budget", "does not admit it now"))
-        if self.paid:
-            facts.append(("budget", ASKED_BEFORE))
-        if self.approval:
-            facts.append(("budget", WAITS))
-        return facts
-
-    def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        """The passes over the rows."""
-        rows: list[tuple[str, ...]] = [
-            (name, _percent(share), "known when its turn comes" if noise is None else f"± {noise:,.3g} rows")
-            for name, share, noise in self.noises
-        ]
-        return ("pass over the rows", "part of μ²", "noise in each sum, one deviation"), rows
-
-
 def counted(guarantee: Guarantee, rows: int) -> str:
     """What is protected, and how much of one unit counts, in words."""
     column = guarantee.unit.column
@@ -386,8 +331,8 @@ class Task(ABC):
     def learn(self, passes: Passes) -> Any:
         """Make the passes, and a model of what they release."""
 
-    def request(self) -> RunRequest:
-        """The request by which this fit is charged."""
+    def run(self) -> Run:
+        """The run by which this fit is charged."""
         known = list(dict.fromkeys(self.known()))
         for vector_sum in known:
             self.ground.data.require(vector_sum)
@@ -404,7 +349,74 @@ class Task(ABC):
     def words(self) -> str:
         """What is fitted, in words, such as "a linear regression of y"."""
 
+    def quoted(self, run: Run, n: int | None) -> dict[str, Any]:
+        """What a quote says: for each pass its part of μ², and the deviation of the noise in its sums, in rows' worth.
 
+        The deviation is None where it depends on what is released before. With a public number of rows it is also
+        stated as a part of them: `noise_to_signal`.
+        """
+        known = list(zip(self.shares.items(), self.known(), strict=False))
+        noises: list[tuple[str, Fraction, float | None]]
+        noises = [(name, share, noise_of(vector_sum, run, share)) for (name, share), vector_sum in known]
+        noises += [(name, share, None) for name, share in list(self.shares.items())[len(known) :]]
+        stated = [noise for *_, noise in noises if noise is not None]
+        signal = None if n is None or not stated else max(stated) / n
+        return {
+            "title": self.words(),
+            "lines": tuple({"pass": name, "share": share, "noise": noise} for name, share, noise in noises),
+            "facts": {"unit": counted(run.promise, self.ground.rows), "noise_to_signal": signal},
+            "worthless": f"the noise in a sum is no smaller than all rows together: {MORE_SIGNAL}"
+            if signal is not None and signal >= 1
+            else None,
+        }
+
+
+Finish: TypeAlias = "Callable[[Task, Any, Run, Passes], Any]"
+
+
+def answered(task: Task, finish: Finish, key: str | None) -> Any:
+    """What a task learns from rows behind a session, under one charge: `finish` makes the result of it."""
+    return answered_run(task.ground.data, lambda _spend: planned_run(task, finish), task.ground.spend, key)
+
+
+def answered_run(data: LearningData, plan: Callable[[Spend], PlannedRun], spend: Spend, key: str | None) -> Any:
+    """What a planned run gives, under one charge."""
+    return data.mechanism.answer(BoundPlan("fit", data.mechanism, plan), replace(Terms.of({}), spend=spend), key)
+
+
+def planned_run(task: Task, finish: Finish, n: int | None = None) -> PlannedRun:
+    """The run of a task: it makes its passes, of which those that are stored are read, and is settled."""
+    run = task.run()
+    assert run.mu is not None  # noqa: S101 (a run of sums of vectors has one)
+
+    def complete(adaptive_run: AdaptiveRun) -> Any:
+        passes = Passes(adaptive_run, run.mu)
+        learned = task.learn(passes)
+        adaptive_run.settle()
+        return finish(task, learned, run, passes)
+
+    return PlannedRun(run, complete, lambda: task.quoted(run, n))
+
+
+def bound_of_record(mechanism: InteractiveMechanism, content: Mapping[str, Any], spend: Spend) -> BoundPlan:
+    """The fit that a record of a release tells of."""
+    classes = {kind.stored_name: kind for kind in _learners(Learner) if hasattr(kind, "stored_name")}
+    if content["learner"] not in classes:
+        raise QueryRefused(f"no learner is called {content['learner']!r}", hint="upgrade giveortake")
+    kind = classes[content["learner"]]
+    stated = {name: getattr(spend, name) for name in _SPENDS}
+    names = kind._names()  # noqa: SLF001 (of this module)
+    known = {name: value for name, value in {**content["parameters"], **stated}.items() if name in names}
+    return kind(**known)._bound(LearningData.from_json(mechanism, dict(content)))  # noqa: SLF001 (as above)
+
+
+def _learners(kind: type[Learner]) -> Iterator[type[Learner]]:
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from _learners(subclass)
+
+
+_SPENDS = ("epsilon", "delta", "rho", "mu")
 MOST_NOISE = 2.0  # of a sum, as a part of all rows: more is refused
 _STORED_PARAMETERS = (
     "target",
@@ -477,42 +489,69 @@ class Learner(ABC):
 
     # -- fitting ------------------------------------------------------------------------------------------------
 
-    def quote(self, source: Session | frame.Table | LearningData, *, n: int | None = None) -> FitQuote:
+    def quote(self, source: Session | frame.Table | LearningData, *, n: int | None = None) -> Quote:
         """What a fit would cost. No row is read, and nothing charged; `n` is a public number of rows, if known."""
         data = LearningData.of(source)
         with data.serving():
-            task = self._task(data)
-            return self._quoted(task, task.request(), getattr(self, "n", None) if n is None else n)
+            terms = self._terms()
+            return data.mechanism.quote(self._bound(data, getattr(self, "n", None) if n is None else n), terms)
 
-    def _quoted(self, task: Task, request: RunRequest, n: int | None) -> FitQuote:
-        known = list(zip(task.shares.items(), task.known(), strict=False))
-        noises: list[tuple[str, Fraction, float | None]]
-        noises = [(name, share, noise_of(vector_sum, request, share)) for (name, share), vector_sum in known]
-        noises += [(name, share, None) for name, share in list(task.shares.items())[len(known) :]]
-        outlook = request.outlook()
-        return FitQuote(
-            f"{self.stored_name}: {task.words()}",
-            str(task.ground.spend),
-            request.promise,
+    def _terms(self) -> Terms:
+        """The spend that the parameters state."""
+        stated = {name: getattr(self, name, None) for name in _SPENDS}
+        return Terms.of({name: value for name, value in stated.items() if value is not None})
+
+    def _bound(self, data: LearningData, n: int | None = None) -> BoundPlan:
+        """The fit on the rows of a session."""
+
+        def plan(spend: Spend) -> PlannedRun:
+            stated = {name: getattr(spend, name) for name in _SPENDS if name in self._names()}
+            return planned_run(type(self)(**{**self.get_params(), **stated})._task(data), self._finished, n)  # noqa: SLF001 (of this class)
+
+        def recorded(_spend: Spend) -> Mapping[str, Any] | None:
+            rows = data.to_json()
+            return (
+                None if rows is None else {"learner": self.stored_name, "parameters": self._stored_parameters(), **rows}
+            )
+
+        return BoundPlan("fit", data.mechanism, plan, recorded)
+
+    def _finished(self, task: Task, model: Any, run: Run, passes: Passes) -> Self:
+        """This learner, fitted."""
+        self._keep(model)
+        self.provenance_ = Provenance(
+            self.stored_name,
+            task.words(),
+            run.promise,
+            str(run.spend),
             task.ground.rows,
-            tuple(noises),
-            n,
-            outlook.admitted or outlook.paid,
-            paid=outlook.paid,
-            approval=outlook.waits and not outlook.paid,
+            tuple(
+                Pass(released.name, str(task.shares[released.name]), float(released.mu)) for released in passes.released
+            ),
+            passes.release_id,
+            (
+                *passes.remarks(),
+                *(() if passes.charged else ("fitted before at this price: nothing was charged again",)),
+            ),
         )
+        return self
 
-    def _require_signal(self, task: Task, request: RunRequest) -> None:
+    def _stored_parameters(self) -> dict[str, Any]:
+        """The parameters that JSON keeps."""
+        parameters = {name: getattr(self, name) for name in _STORED_PARAMETERS if name in self._names()}
+        return {name: _as_json(parameter) for name, parameter in parameters.items()}
+
+    def _require_signal(self, data: LearningData) -> None:
         """Refuse a fit that would be mostly noise, where a public number of rows is stated."""
         n = getattr(self, "n", None)
         if n is None:
             return
-        noise = self._quoted(task, request, whole("n", n)).noise_to_signal
-        if noise is not None and noise > MOST_NOISE:
+        signal = self._bound(data, whole("n", n)).at(self._terms().spend).quoted()["facts"]["noise_to_signal"]
+        if signal is not None and signal > MOST_NOISE:
             raise InvalidParameter(
                 "n",
                 n,
-                f"is too small: the noise in each sum would be {noise:.3g} times as large as all rows together",
+                f"is too small: the noise in each sum would be {signal:.3g} times as large as all rows together",
                 hint=f"{MORE_SIGNAL}; nothing was charged",
             )
 
@@ -534,28 +573,10 @@ class Learner(ABC):
             return self._fitted(data, key)
 
     def _fitted(self, data: LearningData, key: str | None) -> Self:
-        task = self._task(data)
-        request = task.request()
-        self._require_signal(task, request)
-        with passes(request, key) as drawn:
-            model = task.learn(drawn)
-        self._keep(model)
-        self.provenance_ = Provenance(
-            self.stored_name,
-            task.words(),
-            request.promise,
-            str(task.ground.spend),
-            task.ground.rows,
-            tuple(
-                Pass(released.name, str(task.shares[released.name]), float(released.mu)) for released in drawn.released
-            ),
-            drawn.release_id,
-            (
-                *drawn.remarks(),
-                *(() if drawn.charged else ("fitted before at this price: nothing was charged again",)),
-            ),
-        )
-        return self
+        self._task(data)  # refuses what cannot be learned in its own words
+        self._require_signal(data)
+        terms = self._terms()
+        return data.mechanism.answer(self._bound(data), terms, key)  # type: ignore[no-any-return]  # (this learner)
 
     def _keep(self, model: Any) -> None:
         """A fitted model, and what its features are called; of arrays scikit-learn says that."""
@@ -589,9 +610,7 @@ class Learner(ABC):
     def to_json(self) -> str:
         """The fitted model as JSON; `from_json` reads it."""
         self._require_fitted()
-        parameters = {name: getattr(self, name) for name in _STORED_PARAMETERS if name in self._names()}
-        parameters = {name: _as_json(parameter) for name, parameter in parameters.items()}
-        return learner_to_json(self.stored_name, parameters, self.model_.to_dict(), self.provenance_)
+        return learner_to_json(self.stored_name, self._stored_parameters(), self.model_.to_dict(), self.provenance_)
 
     @classmethod
     def from_json(cls, text: str) -> Self:

@@ -53,7 +53,7 @@ from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused, Unprovable
 from giveortake.exact import decimal, positive, whole
 from giveortake.frame import Expr, col
-from giveortake.learn.base import Card, Ground, Pass, Provenance, learner_to_json, read
+from giveortake.learn.base import Card, Ground, Pass, Provenance, answered_run, learner_to_json, read
 from giveortake.learn.features import (
     Category,
     Feature,
@@ -72,9 +72,10 @@ from giveortake.plan import Call, ColumnReference, Derive, Domain, Kind
 from giveortake.plan import Literal as Constant
 from giveortake.privacy import ApproxDP, events
 from giveortake.session.learning_data import LearningData, served_to_asker
-from giveortake.session.runs import NoisyVector, TrustedCode
+from giveortake.session.runs import NoisyVector, PlannedRun, TrustedCode
 
 if TYPE_CHECKING:
+    from giveortake.session.runs import AdaptiveRun
     from collections.abc import Callable, Mapping, Sequence
     from typing import Self
 
@@ -343,16 +344,19 @@ class _Descent:
         """Charge all steps, and make them."""
         spend = self.ground.spend
         assert spend.epsilon is not None and spend.delta is not None  # noqa: S101, PT018 (both were stated)
-        multiplier = _multiplier(spend.epsilon, spend.delta, schedule.steps, schedule.rate)
+        stated = (spend.epsilon, spend.delta)
+        multiplier = _multiplier(*stated, schedule.steps, schedule.rate)
         declared = events.Repeated(events.Subsampled(events.Gaussian(multiplier), schedule.rate), schedule.steps)
         bound = max(1, int(schedule.clip * STEPS**2))
         theta = np.zeros(1 + sum(len(feature.design()) for feature in self.features))
         first = self.gradient(theta, bound)
         self.ground.data.require(replace(first, sample=Sample("", 0)))  # refused, if need be, before any charge
         request_fields = self._request_fields(schedule) | {"lattice": lattice_of(first)}
-        request = self.ground.data.sample_request(spend, declared, identity=request_fields, words=self._words())
-        path = []
-        with request.begin(key) as run:
+        run_of_samples = self.ground.data.sample_request(spend, declared, identity=request_fields, words=self._words())
+
+        def complete(run: AdaptiveRun) -> Descent:
+            nonlocal theta
+            path = []
             stored_steps = list(run.steps)
             for step in range(schedule.steps):
                 if step < len(stored_steps):
@@ -369,20 +373,26 @@ class _Descent:
                 theta = np.round((theta - step_size * schedule.mean(drawn.steps)) * GRAIN) / GRAIN
                 path.append(theta)
             run.settle()
-        provenance = Provenance(
-            "sgd",
-            self._words(),
-            ApproxDP(spend.epsilon, spend.delta, unit=request.promise.unit, neighbours=request.promise.neighbours),
-            str(spend),
-            0,
-            (Pass(f"{schedule.steps} samples of {float(schedule.rate):.3g} of all", "1", float(1 / multiplier)),),
-            run.id,
-            (
-                f"of a person's gradient in each step, a length of {float(schedule.clip):g} counts",
-                *(() if run.charged else ("fitted before at this price: nothing was charged again",)),
-            ),
-        )
-        return Descent(self.features, self.target, np.mean(path[len(path) // 2 :], axis=0), provenance, np.array(path))
+            promise = run_of_samples.promise
+            provenance = Provenance(
+                "sgd",
+                self._words(),
+                ApproxDP(*stated, unit=promise.unit, neighbours=promise.neighbours),
+                str(spend),
+                0,
+                (Pass(f"{schedule.steps} samples of {float(schedule.rate):.3g} of all", "1", float(1 / multiplier)),),
+                run.id,
+                (
+                    f"of a person's gradient in each step, a length of {float(schedule.clip):g} counts",
+                    *(() if run.charged else ("fitted before at this price: nothing was charged again",)),
+                ),
+            )
+            mean = np.mean(path[len(path) // 2 :], axis=0)
+            return Descent(self.features, self.target, mean, provenance, np.array(path))
+
+        plan = PlannedRun(run_of_samples, complete)
+        descent: Descent = answered_run(self.ground.data, lambda _spend: plan, spend, key)
+        return descent
 
     def _words(self) -> str:
         loss = "model of a chosen loss" if self.loss == "chosen" else f"{self.loss} model"
@@ -593,34 +603,37 @@ class Risk:
         data = self.ground.data
         first = self.asked((0,) * (1 + len(self.columns)))
         request_fields = self._request_fields() | {"lattice": lattice_of(first)}
-        request = data.request(
+        descent = data.request(
             [self.counted(), first], self.ground.spend, request_fields, f"{self._words()} of {data.name}"
         )
-        assert request.mu is not None  # noqa: S101 (a run of sums of vectors has one)
-        promise = request.promise
-        mechanism = self.mechanism(request.mu, changed=promise.neighbours == "change-one")
-        with request.begin(key) as run:
-            stored_steps = list(run.steps)
-            drawn = stored_steps[0] if stored_steps else run.descend(mechanism, self)
+        assert descent.mu is not None  # noqa: S101 (a run of sums of vectors has one)
+        mu, promise = descent.mu, descent.promise
+        mechanism = self.mechanism(mu, changed=promise.neighbours == "change-one")
+
+        def complete(run: AdaptiveRun) -> PerturbedModel:
+            drawn = run.steps[0] if run.steps else run.descend(mechanism, self)
             if not isinstance(drawn, NoisyVector) or len(drawn.steps) != mechanism.size:
                 raise LedgerDamaged("a stored descent cannot be read")
             run.settle()
-        deviation = float(drawn.sigma) / FINENESS
-        provenance = Provenance(
-            "output_perturbation",
-            self._words(),
-            promise,
-            str(self.ground.spend),
-            self.rows,
-            (Pass(f"the end of {self.passes} passes", "1", float(request.mu)),),
-            run.id,
-            (
-                f"Λ = {decimal(self.strength, 4)}; noise of {deviation:.3g} on each coefficient",
-                *(() if run.charged else ("fitted before at this price: nothing was charged again",)),
-            ),
-        )
-        theta = drawn.steps.astype(np.float64) / FINENESS
-        return PerturbedModel(self.features, self.target, theta, provenance, deviation)
+            deviation = float(drawn.sigma) / FINENESS
+            provenance = Provenance(
+                "output_perturbation",
+                self._words(),
+                promise,
+                str(self.ground.spend),
+                self.rows,
+                (Pass(f"the end of {self.passes} passes", "1", float(mu)),),
+                run.id,
+                (
+                    f"Λ = {decimal(self.strength, 4)}; noise of {deviation:.3g} on each coefficient",
+                    *(() if run.charged else ("fitted before at this price: nothing was charged again",)),
+                ),
+            )
+            theta = drawn.steps.astype(np.float64) / FINENESS
+            return PerturbedModel(self.features, self.target, theta, provenance, deviation)
+
+        model: PerturbedModel = answered_run(data, lambda _spend: PlannedRun(descent, complete), self.ground.spend, key)
+        return model
 
     def _words(self) -> str:
         return f"a regularised {self.loss} model of {self.target.name}"

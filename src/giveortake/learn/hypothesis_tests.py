@@ -26,15 +26,16 @@ from giveortake.arguments import told_by_name
 from giveortake.engines import Component, KeyColumn
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import counted, positive
-from giveortake.learn.base import Ground, Task
+from giveortake.learn.base import Ground, Task, answered
 from giveortake.learn.features import Category, ScaledNumber, classes_of, feature_from_json
 from giveortake.learn.moments import Moments
-from giveortake.learn.noisy_sums import passes, vector_sum
+from giveortake.learn.noisy_sums import vector_sum
 from giveortake.plan import ColumnReference
 from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session.learning_data import LearningData, served_to_asker
 
 if TYPE_CHECKING:
+    from giveortake.session.runs import Run
     from collections.abc import Sequence
 
     import numpy.typing as npt
@@ -73,9 +74,12 @@ def contingency(
     categories = tuple(classes_of(data.schema, name, "columns") for name in columns)
     parameters = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
     task = ContingencyTask(Ground.from_parameters(data, parameters, clip, None), categories)
-    request = task.request()
-    with passes(request, key) as fit_passes:
-        return replace(task.learn(fit_passes), guarantee=request.promise, release_id=fit_passes.release_id)
+
+    def finish(_task: Task, contingency: Contingency, run: Run, passes: Passes) -> Contingency:
+        return replace(contingency, guarantee=run.promise, release_id=passes.release_id)
+
+    contingency: Contingency = answered(task, finish, key)
+    return contingency
 
 
 @final

@@ -18,7 +18,7 @@ from giveortake.answers import render
 from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter
 from giveortake.exact import counted, non_negative, whole
-from giveortake.learn.base import Ground, Learner, Model, Task
+from giveortake.learn.base import Ground, Learner, Model, Task, answered
 from giveortake.learn.features import (
     Feature,
     ScaledNumber,
@@ -28,12 +28,13 @@ from giveortake.learn.features import (
     public_columns,
 )
 from giveortake.learn.linear import LinearModel, affine, followed, positive_part, wiener
-from giveortake.learn.noisy_sums import gram_sum, passes
+from giveortake.learn.noisy_sums import gram_sum
 from giveortake.plan import Literal
 from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session.learning_data import LearningData, served_to_asker
 
 if TYPE_CHECKING:
+    from giveortake.session.runs import Run
     from collections.abc import Sequence
 
     import numpy.typing as npt
@@ -170,10 +171,12 @@ def moments(
     features = features_of(data.schema, columns, called="columns")
     parameters = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
     ground = Ground.from_parameters(data, parameters, clip, complete_and_declared(data.schema, features))
-    task = MomentsTask(ground, features)
-    request = task.request()
-    with passes(request, key) as fit_passes:
-        return task.learn(fit_passes).promised(request.promise, fit_passes.release_id)
+
+    def finish(_task: Task, moments: Moments, run: Run, passes: Passes) -> Moments:
+        return moments.promised(run.promise, passes.release_id)
+
+    moments: Moments = answered(MomentsTask(ground, features), finish, key)
+    return moments
 
 
 @final

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, final
@@ -24,13 +23,13 @@ from giveortake.plan import Literal
 from giveortake.session.runs import NoisyVector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
     from giveortake.engines import KeyColumn
     from giveortake.plan import Expression, Relation
-    from giveortake.session.runs import AdaptiveRun, RunRequest
+    from giveortake.session.runs import AdaptiveRun, Run
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
@@ -213,22 +212,11 @@ class Passes:
         )
 
 
-def noise_of(vector_sum: VectorSum, request: RunRequest, share: Fraction) -> float:
+def noise_of(vector_sum: VectorSum, run: Run, share: Fraction) -> float:
     """The greatest deviation of the noise in a sum, in rows' worth, if the sum gets the part `share` of μ²."""
-    assert request.mu is not None  # noqa: S101 (a run of sums of vectors has one)
-    mu = exact.sqrt_down(request.mu**2 * share * _SLACK)
-    changed = request.promise.neighbours == "change-one"
+    assert run.mu is not None  # noqa: S101 (a run of sums of vectors has one)
+    mu = exact.sqrt_down(run.mu**2 * share * _SLACK)
+    changed = run.promise.neighbours == "change-one"
     sigma = exact.sqrt_up(Fraction(vector_sum.moved_squared(changed=changed))) / mu
     released = Released(vector_sum, "", np.zeros(0), sigma, mu)
     return max(released.deviation(index) for index in range(len(vector_sum.components)))
-
-
-@contextmanager
-def passes(request: RunRequest, key: str | None) -> Iterator[Passes]:
-    """Charge, let the fit make its passes, and settle what it drew as its answer."""
-    assert request.mu is not None  # noqa: S101 (a run of sums of vectors has one)
-    with request.begin(key) as run:
-        fit_passes = Passes(run, request.mu)
-        yield fit_passes
-        if not run.is_settled:
-            run.settle()

@@ -26,13 +26,13 @@ from giveortake.engines import Component
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.exact import open_probability, whole
 from giveortake.learn.additive import MOST_CELLS, MOST_FITTED_BINS, AdditiveClassifier, AdditiveModel, AdditiveRegressor
-from giveortake.learn.base import Ground, Learner, Task
+from giveortake.learn.base import Ground, Learner, Task, answered
 from giveortake.learn.features import Category, ScaledNumber, added, classes_of, complete, feature_of, features_of
 from giveortake.learn.gradient_descent import LinearScores, score_of, target_value
 from giveortake.learn.linear import LinearModel, LinearRegression
 from giveortake.learn.logistic import MOST_COLUMNS, LogisticModel, LogisticRegression
 from giveortake.learn.naive_bayes import ClassMeans, NaiveBayes
-from giveortake.learn.noisy_sums import GRAIN, one, passes, value, vector_sum
+from giveortake.learn.noisy_sums import GRAIN, one, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Expression, Kind
 from giveortake.plan import Literal as Constant
 from giveortake.session.learning_data import LearningData
@@ -204,8 +204,8 @@ def _scored(
     target = model.target if isinstance(model.target, str) else model.target.name
     ground = Ground.from_parameters(data, parameters, clip, complete(data.schema, [*names, target]))
     task = _ScoreTask(ground, gain(model), target)
-    with passes(task.request(), key) as fit_passes:
-        return task.learn(fit_passes)
+    score: Score = answered(task, lambda _task, learned, _run, _passes: learned, key)
+    return score
 
 
 @final

@@ -20,13 +20,14 @@ from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import decimal, open_probability, positive, whole
 from giveortake.frame.expressions import column_or_expression
-from giveortake.learn.base import Ground, Task
+from giveortake.learn.base import Ground, Task, answered
 from giveortake.learn.moments import Moments
-from giveortake.learn.noisy_sums import one, passes, value, vector_sum
+from giveortake.learn.noisy_sums import one, value, vector_sum
 from giveortake.plan import Call, Kind, Literal
 from giveortake.session.learning_data import LearningData, served_to_asker
 
 if TYPE_CHECKING:
+    from giveortake.session.runs import Run
     from giveortake import frame
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
@@ -63,19 +64,21 @@ def statistical_query(
     data = LearningData.of(s)
     sure = open_probability("confidence", confidence)
     task = MeanTask.for_tolerance(data, column_or_expression(expression), positive("tolerance", tolerance), sure, n)
-    request = task.request()
-    with passes(request, key) as fit_passes:
-        mean = task.learn(fit_passes)
+
+    def finish(_task: Task, mean: Fraction, run: Run, passes: Passes) -> Estimate:
         low, high = max(task.low, mean - task.tolerance), min(task.high, mean + task.tolerance)
         return Estimate(
             *(float(number) for number in (mean, low, high)),
             name="mean",
-            guarantee=request.promise,
-            cost=request.promise,
-            release_id=fit_passes.release_id,
+            guarantee=run.promise,
+            cost=run.promise,
+            release_id=passes.release_id,
             confidence=sure,
             notes=(f"the tolerance holds if there are {task.n:,} rows at least",),
         )
+
+    estimate: Estimate = answered(task, finish, key)
+    return estimate
 
 
 @final

@@ -2,15 +2,15 @@
 
 from giveortake.synth.constraints import Determines
 from giveortake.synth.model import Model
-from giveortake.synth.synthesis import SynthesisQuote, quote, synthesize
+from giveortake.synth.synthesis import bound_of_record, quote, synthesize
 from giveortake.synth.synthetic_table import Report, SyntheticTable
 
 __all__ = [
     "Determines",
     "Model",
     "Report",
-    "SynthesisQuote",
     "SyntheticTable",
+    "bound_of_record",
     "quote",
     "synthesize",
 ]
