@@ -87,7 +87,8 @@ class References(Protocol):
 
 def write(value: object, hint: Any = None, *, references: References | None = None) -> Json:
     """A value as lists, dictionaries, texts and numbers. Without a hint its own class has to be registered."""
-    return _form(type(value) if hint is None else hint).write(value, references)
+    kind: Any = type(value) if hint is None else hint
+    return _form(kind).write(value, references)
 
 
 def read(hint: Any, document: Json, *, references: References | None = None, what: str = "document") -> Any:
@@ -421,12 +422,14 @@ class _Mapped(_Form):
 
     def read(self, document: Json, reader: _Reader, path: str) -> Any:
         reader.count(path)
+        listed: Any = document
         if not isinstance(document, dict if self._by_text else list):
             raise reader.refuse(path, "is not an object" if self._by_text else "is not a list of pairs")
         reader.enter(path)
-        form, content = _form(self._value), {}
+        form = _form(self._value)
+        content: dict[Any, Any] = {}
         if self._by_text:
-            content = {key: form.read(part, reader, f"{path}.{key}") for key, part in document.items()}
+            content = {key: form.read(part, reader, f"{path}.{key}") for key, part in listed.items()}
         else:
             for index, pair in enumerate(document):
                 if not isinstance(pair, list) or len(pair) != 2:

@@ -387,10 +387,10 @@ def answered_run(data: LearningData, plan: Callable[[Spend], PlannedRun], spend:
 def planned_run(task: Task, finish: Finish, n: int | None = None) -> PlannedRun:
     """The run of a task: it makes its passes, of which those that are stored are read, and is settled."""
     run = task.run()
-    assert run.mu is not None  # noqa: S101 (a run of sums of vectors has one)
+    mu = run.mu or Fraction(0)  # a run of sums of vectors has one
 
     def complete(adaptive_run: AdaptiveRun) -> Any:
-        passes = Passes(adaptive_run, run.mu)
+        passes = Passes(adaptive_run, mu)
         learned = task.learn(passes)
         adaptive_run.settle()
         return finish(task, learned, run, passes)
@@ -410,7 +410,7 @@ def bound_of_record(mechanism: InteractiveMechanism, content: Mapping[str, Any],
     return kind(**known)._bound(LearningData.from_json(mechanism, dict(content)))  # noqa: SLF001 (as above)
 
 
-def _learners(kind: type[Learner]) -> Iterator[type[Learner]]:
+def _learners(kind: Any) -> Iterator[type[Learner]]:
     for subclass in kind.__subclasses__():
         yield subclass
         yield from _learners(subclass)
@@ -546,7 +546,10 @@ class Learner(ABC):
         n = getattr(self, "n", None)
         if n is None:
             return
-        signal = self._bound(data, whole("n", n)).at(self._terms().spend).quoted()["facts"]["noise_to_signal"]
+        spend = self._terms().spend
+        if spend is None:
+            return
+        signal = self._bound(data, whole("n", n)).at(spend).quoted()["facts"]["noise_to_signal"]
         if signal is not None and signal > MOST_NOISE:
             raise InvalidParameter(
                 "n",

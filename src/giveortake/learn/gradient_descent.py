@@ -75,7 +75,6 @@ from giveortake.session.learning_data import LearningData, served_to_asker
 from giveortake.session.runs import NoisyVector, PlannedRun, TrustedCode
 
 if TYPE_CHECKING:
-    from giveortake.session.runs import AdaptiveRun
     from collections.abc import Callable, Mapping, Sequence
     from typing import Self
 
@@ -87,6 +86,7 @@ if TYPE_CHECKING:
     from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.plan import Expression, Relation
     from giveortake.session import Session
+    from giveortake.session.runs import AdaptiveRun
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 

@@ -35,7 +35,6 @@ from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session.learning_data import LearningData, served_to_asker
 
 if TYPE_CHECKING:
-    from giveortake.session.runs import Run
     from collections.abc import Sequence
 
     import numpy.typing as npt
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from giveortake.learn.noisy_sums import Passes
     from giveortake.privacy import Guarantee
     from giveortake.session import Session
+    from giveortake.session.runs import Run
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 

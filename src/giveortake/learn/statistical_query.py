@@ -27,7 +27,6 @@ from giveortake.plan import Call, Kind, Literal
 from giveortake.session.learning_data import LearningData, served_to_asker
 
 if TYPE_CHECKING:
-    from giveortake.session.runs import Run
     from giveortake import frame
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from giveortake.learn.noisy_sums import Passes
     from giveortake.plan import Expression
     from giveortake.session import Session
+    from giveortake.session.runs import Run
 
 _GRAIN = 1 << 20
 _FINEST = 1 << 20  # steps of 1

@@ -161,10 +161,10 @@ class PaddedThreshold(Mechanism["Numeric", bool]):
         step = self.sensitivity if sensitivity is None else exact.at_least("sensitivity", sensitivity)
         return events.AboveThreshold(self.epsilon * step / self.sensitivity)
 
-    def drawn(self, pad: Sensitive[int], entropy: Entropy | None = None) -> int:
+    def drawn(self, pad: Sensitive[Any], entropy: Entropy | None = None) -> int:
         """The threshold with its noise, under a pad. It is drawn once."""
         noisy = self.threshold + self._noise(2, source(entropy))
-        return (noisy + int(opened(pad, self))) % _PADS
+        return (noisy + _number(opened(pad, self))) % _PADS
 
     def release(self, value: Numeric | Sensitive[Numeric], entropy: Entropy | None = None) -> bool:
         """It compares only with a threshold that was drawn: see `is_above`."""
@@ -174,11 +174,11 @@ class PaddedThreshold(Mechanism["Numeric", bool]):
         self,
         value: Numeric | Sensitive[Numeric],
         under_pad: int,
-        pad: Sensitive[int],
+        pad: Sensitive[Any],
         entropy: Entropy | None = None,
     ) -> bool:
         """Whether a value, with fresh noise, reaches the threshold that was drawn and stored."""
-        noisy = (under_pad - int(opened(pad, self))) % _PADS
+        noisy = (under_pad - _number(opened(pad, self))) % _PADS
         noisy -= _PADS if noisy >= _PADS // 2 else 0
         if abs(noisy) >= _MOST:
             raise LedgerMismatch(
@@ -195,6 +195,10 @@ class PaddedThreshold(Mechanism["Numeric", bool]):
     def _noise(self, width: int, entropy: Entropy) -> int:
         draw: Any = rounded_laplace(width * self.sensitivity / self.epsilon, 1, entropy)[0]
         return int(draw)
+
+
+def _number(pad: Any) -> int:
+    return int(pad)
 
 
 _PADS = 1 << 256
@@ -214,7 +218,7 @@ class FarFromExpected(Mechanism["Integers", bool]):
     expected: int
     guard: PaddedThreshold
     under_pad: int
-    pad: Sensitive[int]
+    pad: Sensitive[Any]
 
     citation: ClassVar[str] = "Hardt, Rothblum: A multiplicative weights mechanism, FOCS 2010"
 

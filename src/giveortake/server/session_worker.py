@@ -35,7 +35,6 @@ from giveortake.wire.documents import (
     quote_document,
     release_document,
     standing_document,
-    workload_quote_document,
 )
 
 if TYPE_CHECKING:
@@ -67,12 +66,13 @@ def curve_of(
     currency = next((name for name in _CURRENCIES if name in terms), wanted or "epsilon")
     left = _spends(session, currency, terms) if spends is None else spends
     points: list[dict[str, Any]] = []
-    sure, spans = "", {}
+    sure = ""
+    spans: dict[str, float] = {}
     until = time.monotonic() + _SLICE
     while left and (not points or time.monotonic() < until):
         spend, *left = left
         quote = query.quote(**{**terms, currency: spend})
-        sure, spans = str(quote.confidence), quote.spans
+        sure, spans = str(quote.confidence), dict(quote.spans)
         points.append(
             {
                 "spend": spend,
@@ -255,16 +255,15 @@ def stream(session: Session, request: Request) -> Result:
 
 def batch(session: Session, request: Request) -> Result:
     """Answer questions that are declared together."""
-    answers = session.batch(
-        _queries(session, request["terms"], *request["questions"]), key=request["key"], **request["terms"]
-    )
+    queries = _queries(session, request["terms"], *request["questions"])
+    answers = session.batch(queries).answer(key=request["key"], **request["terms"])
     return json_result({"answers": [json.loads(answer.to_json()) for answer in answers]}, answers[0].release_id)
 
 
 def quote_workload(session: Session, request: Request) -> Result:
     """The quote of a workload."""
     quote = documents.workload_query(session, request["workload"]).quote(**request["terms"])
-    return workload_quote_document(quote, standing_document(session))
+    return quote_document(quote, standing_document(session))
 
 
 def workload(session: Session, request: Request) -> Result:
@@ -277,12 +276,20 @@ def workload(session: Session, request: Request) -> Result:
 
 def profile(session: Session, request: Request) -> Result:
     """Make a profile: how many rows people have, found privately."""
-    return profile_document(session.profile(key=request["key"], **request["terms"]))
+    query, terms = _profile(session, request)
+    return profile_document(query.answer(key=request["key"], **terms))
 
 
 def quote_profile(session: Session, request: Request) -> Result:
     """How precise a profile would be; free."""
-    return {"words": session.preview_profile(**request["terms"])}
+    query, terms = _profile(session, request)
+    return {"words": "; ".join(query.quote(**terms).notes)}
+
+
+def _profile(session: Session, request: Request) -> tuple[Query, dict[str, Any]]:
+    terms = dict(request["terms"])
+    wanted = {name: terms.pop(name) for name in ("table", "by", "columns", "most_rows") if name in terms}
+    return session.profile(**wanted), terms
 
 
 def profiles(session: Session, _request: Request) -> Result:

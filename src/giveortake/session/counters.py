@@ -464,8 +464,8 @@ class Counter:
         periods = self._bound.periods
         first, last = periods.period(0), periods.period(periods.horizon - 1)
         lines = [
-            f"<Counter of {self._mechanism.dataset} by {periods.column}, {first} to {last}: {self._priced.spend} "
-            f"for {counted(periods.horizon, 'period')}",
+            f"<Counter of {self._mechanism.dataset} by {periods.column}, {first} to {last}: "
+            f"{self._priced.spend} for {counted(periods.horizon, 'period')}",
             f"  the count after the last of them is accurate to ± {self.margin(self.horizon):,.4g}",
         ]
         try:

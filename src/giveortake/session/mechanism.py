@@ -198,7 +198,8 @@ class InteractiveMechanism:
 
     def _is_known(self, bound: Bound[Any], charge: Charge) -> bool:
         """Whether a request with a key of its own, such as a counter, was charged before."""
-        key, scope = bound.key(None, charge), {"dataset": self.dataset, "analyst": self.analyst}
+        key = bound.key(None, charge)
+        scope: Any = {"dataset": self.dataset, "analyst": self.analyst}
         return key is not None and self.ledger.knows(
             charge.event, key=key, request=charge.name, question=charge.question, **scope
         )

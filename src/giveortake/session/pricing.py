@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact
 from giveortake.accounting.pricing import Divergence, Epsilon, Rho
-from giveortake.compile import Spend
 from giveortake.errors import BudgetExceeded, InvalidParameter
 from giveortake.exact import decimal
 from giveortake.session.refusals import NO_PRICE, WITHOUT_DELTA
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from giveortake.accounting.pricing import Currency
-    from giveortake.compile import Terms
+    from giveortake.compile import Spend, Terms
     from giveortake.ledger import Trial
     from giveortake.session.requests import Bound
 

@@ -341,9 +341,10 @@ class BoundQuestions(Bound[Measurements]):
         drawn: list[DrawnAnswer] = []
 
         def draw() -> Any:
-            for index, part in enumerate(measurement.parts):
-                reference = f"{steps.reservation.reference}-{index}"
-                drawn.append(sealed_question(lambda part=part, reference=reference: self._drawn(part, reference)))
+            drawn.extend(
+                self._drawn(part, f"{steps.reservation.reference}-{index}")
+                for index, part in enumerate(measurement.parts)
+            )
             return storage.content_of([drawn_answer.stored for drawn_answer in drawn])
 
         stored = storage.stored_of(steps.settle(draw), len(measurement.parts))
@@ -357,9 +358,13 @@ class BoundQuestions(Bound[Measurements]):
 
     def _drawn(self, part: PricedQuestion, reference: str) -> DrawnAnswer:
         """Ask the engine and add noise, once to each integer; find keys first if they are not known."""
-        if part.keys is not None:
-            return DrawnAnswer(storage.answer_to_json(None, part.made.release(self.mechanism.engine, part.keys)))
-        return DiscoveryDraw(self.mechanism, part.made, reference).draw()
+
+        def drawn() -> DrawnAnswer:
+            if part.keys is not None:
+                return DrawnAnswer(storage.answer_to_json(None, part.made.release(self.mechanism.engine, part.keys)))
+            return DiscoveryDraw(self.mechanism, part.made, reference).draw()
+
+        return sealed_question(drawn)
 
     def paid(
         self,

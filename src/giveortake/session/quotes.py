@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
@@ -19,6 +17,8 @@ from giveortake.session.refusals import unfitting
 from giveortake.session.render import ASKED_BEFORE, WAITS, quote_page, shown_margin
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from giveortake.privacy import Guarantee
 
 FORMAT = 2
@@ -199,9 +199,10 @@ class Quote:
             "worthless",
             "doubt",
         )
+        fields: dict[str, Any] = {name: document[name] for name in plain}
+        fields |= {name: dict(document[name]) for name in ("noise", "facts", "spans")}
         return cls(
-            **{name: document[name] for name in plain},
-            **{name: dict(document[name]) for name in ("noise", "facts", "spans")},
+            **fields,
             cost=None if promise is None else promise_from_json(promise),
             share=None if share is None else Fraction(share),
             used_after=None if used is None else Fraction(used),

@@ -11,7 +11,6 @@ from giveortake.accounting.filters import admitted_rho
 from giveortake.accounting.pricing import noise_multiplier
 from giveortake.advice import Advice
 from giveortake.caching import cached
-from giveortake.compile import Spend
 from giveortake.errors import BudgetExceeded, InvalidParameter, NotFound, Unpriced
 from giveortake.exact import decimal, decimal_down, decimal_up
 from giveortake.privacy import ApproxDP, PureDP, events
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from giveortake.accounting.filters import Filter
-    from giveortake.compile import Measurement
+    from giveortake.compile import Measurement, Spend
     from giveortake.ledger.rules.budget_status import Standing
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event

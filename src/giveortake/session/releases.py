@@ -27,7 +27,7 @@ from giveortake.session.counters import CounterRequest
 from giveortake.session.mechanism import FORMAT
 from giveortake.session.partitions import parts_of
 from giveortake.session.profiles.profile import FORMAT as PROFILE_FORMAT
-from giveortake.session.profiles.profile import ProfileRequest
+from giveortake.session.profiles.profile import BoundProfile, ProfileRequest
 from giveortake.session.queries import BoundQuestions, QueryRequest, RefinementRequest
 from giveortake.session.refusals import unanswered
 from giveortake.session.requests import Priced
@@ -144,7 +144,8 @@ class Reading:
 
     def _why(self) -> str | None:
         questions = self.content.get("questions") or [self.content]
-        return questions[0].get("why")
+        why: str | None = questions[0].get("why")
+        return why
 
     def _bound(self, earlier: PaidRelease | None) -> tuple[Bound[Any], Spend]:
         """The request on these tables, and what was spent on it."""
@@ -247,7 +248,8 @@ class Reading:
     def after(self, earlier: PaidRelease | None, index: int, portion: int | None) -> PaidRelease:
         """The release at an index, as a refinement of `earlier` if that is given."""
         priced = self.priced(earlier)
-        bound = priced.bound if isinstance(priced.bound, BoundQuestions) else priced.bound.questions(priced.spend)
+        bound = priced.bound.questions(priced.spend) if isinstance(priced.bound, BoundProfile) else priced.bound
+        assert isinstance(bound, BoundQuestions)  # noqa: S101 (asked of questions alone)
         with self._outcome(priced) as (stored, reservation):
             paid = bound.paid(
                 priced, stored, reservation, self.terms, index, portion=portion if earlier is None else None

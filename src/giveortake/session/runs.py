@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from giveortake.compile import Terms
     from giveortake.engines import KeyColumn, VectorSum
     from giveortake.errors import BudgetExceeded
     from giveortake.ledger import Reservation, Trial
     from giveortake.ledger.rules.budget_status import Outlook
-    from giveortake.compile import Terms
     from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.mechanisms.selection import Candidate
     from giveortake.mechanisms.sparse_vector import Chosen
@@ -541,6 +541,14 @@ class Run:
         if self.declared is not None:
             return self.declared.guarantee(**terms)
         return ZCDP(self.rho, **terms) if self.mu is None else GaussianDP(self.mu, **terms)
+
+    @property
+    def stated(self) -> Guarantee:
+        """The promise as it was stated: an (ε, δ) that was converted to ρ, or else that of the run."""
+        spend, budget = self.spend, self.mechanism.budget
+        if spend.epsilon is None or spend.delta is None:
+            return self.promise
+        return ApproxDP(spend.epsilon, spend.delta, unit=budget.unit, neighbours=budget.neighbours)
 
     @property
     def moved_by_unit(self) -> float:

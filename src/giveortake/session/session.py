@@ -121,7 +121,7 @@ class Query:
 
     @told_by_name()
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Any:
-        """The answer, at the cost of the whole request: a table, or a list of tables for a batch; a running counter; …
+        """The answer, at the cost of the whole request: a table; for a batch a list of them; for a counter, a counter.
 
         The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `confidence_over`, `key_delta` and
         `n`; `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class. `key` makes a retry safe:
@@ -447,7 +447,8 @@ class Session:
     def check_bounds(self, *, epsilon: Number, by: Sequence[str] = (), columns: Sequence[str] = ()) -> Answer:
         """How many people exceed the caps and bounds, at the cost of ε."""
         question = bounds_check(table_before_caps(self._mechanism.origin), self.caps, by, columns)
-        return self._ask(question).answer(epsilon=epsilon)
+        answer: Answer = self._ask(question).answer(epsilon=epsilon)
+        return answer
 
     # -- the budget ---------------------------------------------------------------------------------------------
 
@@ -516,8 +517,8 @@ class Session:
         """The ledger's record of one release of these tables, as `releases` lists it."""
         return release_of(self._mechanism, release_id)
 
-    def release(self, release_id: str, *, place: int | None = None) -> Answer:
-        """The answer that was released under an id, as it was, with its promise, notes and caps; free however often.
+    def release(self, release_id: str, *, place: int | None = None) -> Any:
+        """What was released under an id, as it was, with its promise, notes and caps; free however often.
 
         It can be refined. `place` says which answer of a batch, or table of a workload, is meant, counted from 0. For a
         counter, the answer holds all counts released so far.

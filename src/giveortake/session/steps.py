@@ -25,7 +25,6 @@ from giveortake.errors import (
     QueryRefused,
     line_of,
 )
-
 from giveortake.privacy import events
 
 if TYPE_CHECKING:
@@ -219,7 +218,7 @@ def steps_of(
     Guarantee: a failure that is raised by a draw, and every execution but the first, is counted in the ledger before
     anybody can notice it. Who ends this process in the middle counts that (`ledger.fail_key`) before telling it.
     """
-    turn = {"dataset": mechanism.dataset, "analyst": mechanism.analyst}
+    turn: Any = {"dataset": mechanism.dataset, "analyst": mechanism.analyst}
     name = f"{mechanism.ledger.id} {mechanism.analyst} {mechanism.dataset} {charge.question}"
     event = None if interactive else charge.event  # going on is no sign that another was begun and is gone
     with _once_in_a_thread(name), mechanism.ledger.turn(charge.question, event=event, **turn):

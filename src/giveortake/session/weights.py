@@ -389,12 +389,16 @@ class Weights:
         """The combinations that a query counts, for people."""
         patterns = [
             " and ".join(
-                f"{self._columns[axis].name} in ({', '.join(str((self._columns[axis].values or ())[i]) for i in indices)})"
+                f"{self._columns[axis].name} in ({', '.join(self._value_texts(axis, indices))})"
                 for axis, indices in pattern
             )
             for pattern in json.loads(query)
         ]
         return " or ".join(pattern or "any" for pattern in patterns)
+
+    def _value_texts(self, axis: int, indices: Sequence[int]) -> list[str]:
+        values = self._columns[axis].values or ()
+        return [str(values[index]) for index in indices]
 
     @property
     def updates(self) -> int:

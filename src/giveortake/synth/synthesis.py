@@ -19,13 +19,12 @@ from giveortake.compile import Terms
 from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.exact import decimal, positive, whole
 from giveortake.plan import Kind
-from giveortake.privacy import ApproxDP
 from giveortake.progress import rounds_shown
 from giveortake.session.learning_data import served_to_asker
 from giveortake.session.runs import BoundPlan, NoisyTable, PlannedRun, Run
 from giveortake.session.session import mechanism_of, require_here
 from giveortake.synth.columns import declared_edges, fine_edges, key_column, model_column, quantile_edges, stated_bins
-from giveortake.synth.constraints import Determines, zero_factors, zero_of, zero_record, zero_to_json
+from giveortake.synth.constraints import Determines, zero_factors, zero_of, zero_to_json
 from giveortake.synth.junction_tree import cells_of
 from giveortake.synth.model import Model
 from giveortake.synth.rounds import (
@@ -202,7 +201,9 @@ def bound_synthesis(
     """A synthesis on a table of a session."""
 
     def plan(spend: Spend) -> PlannedRun:
-        synthesis = Synthesis.from_arguments(mechanism, relation, spend, **{**arguments, "table": None})
+        synthesis = Synthesis.from_arguments(
+            mechanism, relation, spend, **{name: value for name, value in arguments.items() if name != "table"}
+        )
 
         def complete(run: AdaptiveRun) -> SyntheticTable:
             with watched(progress) as report_progress:
@@ -246,7 +247,6 @@ class Synthesis:
 
     run: Run
     relation: Relation
-    promise: ApproxDP | None  # as it was stated
     names: tuple[str, ...]
     surrogates: tuple[str, ...]  # columns that name the unit, which get fresh keys
     declared: tuple[ModelColumn | None, ...]  # None where bins are still to be found
@@ -265,12 +265,8 @@ class Synthesis:
         workload: Any = None,
         bins: Mapping[str, Any] | None = None,
         zeros: Sequence[Zero] = (),
-        table: None = None,
     ) -> Synthesis:
         """Check what was asked for; whatever cannot be done is refused here, before any charge."""
-        promise = (
-            ApproxDP(spend.epsilon, spend.delta) if spend.epsilon is not None and spend.delta is not None else None
-        )
         names, surrogates = _names(columns, relation)
         bins_by_column = stated_bins(bins, names)
         by_quantiles = {column_name: count for column_name, count in bins_by_column.items() if isinstance(count, int)}
@@ -301,7 +297,7 @@ class Synthesis:
         listed = [column.name for column in declared if column is not None and column.categories is not None]
         rows = declared_rows(relation, Attributes.of(relation, listed))
         run = Run.of_tables(mechanism, rows, spend, content, description)
-        synthesis = cls(run, relation, promise, names, surrogates, declared, by_quantiles, wanted, tuple(zeros))
+        synthesis = cls(run, relation, names, surrogates, declared, by_quantiles, wanted, tuple(zeros))
         synthesis._require_possible()
         return synthesis
 
@@ -394,10 +390,7 @@ class Synthesis:
                 *self.counted,
                 *([f"{too_large} pairs of columns have too many cells, and are never measured"] if too_large else []),
                 *(
-                    [
-                        f"several sums guard the budget side by side: this ends those of {', '.join(ends)}, and the "
-                        "others go on"
-                    ]
+                    [f"several sums guard the budget: this ends those of {', '.join(ends)}, and the others go on"]
                     if ends
                     else []
                 ),
@@ -434,7 +427,7 @@ class Synthesis:
             fitted,
             tuple(rounds.measured()),
             tuple(run.charges()),
-            self.promise or self.run.promise,
+            self.run.stated,
             self.run.rho,
             self.run.promise,
             run.id,

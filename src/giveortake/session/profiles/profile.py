@@ -11,10 +11,10 @@ from math import isfinite, log
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from giveortake import exact
+from giveortake.advice import Advice
 from giveortake.answers import Answer
 from giveortake.answers.answer import Released
 from giveortake.answers.column import Column
-from giveortake.advice import Advice
 from giveortake.answers.terms import CAP_TERMS, Confidence, LeftOut, percent
 from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.compile import Caps, Spend
@@ -292,6 +292,7 @@ def _span(share: LeftOut) -> str:
 
 
 _SURE = Confidence("0.95")
+NO_CAPS = Caps()
 FORMAT = 1  # of the bins; other bins need a new format, and these stay readable
 
 
@@ -341,7 +342,7 @@ class BoundProfile(Bound["Measurements"]):
     mechanism: InteractiveMechanism
     request: ProfileRequest
     dimensions: tuple[Dimension, ...]
-    caps: Caps = Caps()
+    caps: Caps = NO_CAPS
 
     def questions(self, spend: Spend) -> BoundQuestions:
         """The questions that are asked, one for each dimension."""
