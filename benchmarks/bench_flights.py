@@ -166,7 +166,7 @@ def _ours(table: pl.DataFrame, name: str, turns: int, epsilon: str, profile: str
     errors, caps = [], []
     for _ in range(turns):
         with _session(table) as session:
-            session.profile(epsilon=profile, most_rows=MOST)
+            session.profile(most_rows=MOST).answer(epsilon=profile)
             answer = session.sql(QUESTIONS[name]).answer(epsilon=epsilon, caps="best")
         chosen: Any = answer.caps
         caps.append(chosen.rows_per_person or chosen.rows_per_group)

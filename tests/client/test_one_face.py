@@ -103,7 +103,7 @@ def test_a_sum_of_sixty_columns_is_asked_as_any_other(s: Any) -> None:
 
 def test_several_questions_have_one_charge(s: Any) -> None:
     spent = s.spent
-    answers = s.batch([COUNT, s.sql(MEAN)], epsilon="0.04")
+    answers = s.batch([COUNT, s.sql(MEAN)]).answer(epsilon="0.04")
     assert [len(each) for each in answers] == [6, 6]
     assert answers[0].release_id == answers[1].release_id
     assert s.releases(newest_first=True)[0].tables == 2
@@ -139,7 +139,7 @@ def test_workloads_are_quoted_and_answered(s: Any) -> None:
 
 
 def test_profiles_tell_caps(s: Any) -> None:
-    profile = s.profile(epsilon="0.1")
+    profile = s.profile().answer(epsilon="0.1")
     assert profile.caps()["rows_per_person"] >= 1
     assert profile.left_out(rows_per_person=4).low is not None
     assert s.sql(COUNT).quote(epsilon="0.1").left_out.profiled
@@ -193,8 +193,8 @@ ERRORS: list[tuple[Any, type[Exception]]] = [
     (lambda s: s.sql(COUNT).answer(rho="1/1000"), gt.errors.Unpriced),
     (lambda s: s.sql(MEAN).answer(epsilon="0.05", key="once"), gt.errors.IdempotencyConflict),
     (lambda s: s.table("nowhere"), gt.errors.QueryRefused),
-    (lambda s: s.profile(epsilon="0.01", by=["nothing"]), gt.errors.GiveOrTakeError),
-    (lambda s: s.batch([], epsilon="1"), gt.errors.InvalidParameter),
+    (lambda s: s.profile(by=["nothing"]).answer(epsilon="0.01"), gt.errors.GiveOrTakeError),
+    (lambda s: s.batch([]).answer(epsilon="1"), gt.errors.InvalidParameter),
     (lambda s: s.release("nothing"), gt.errors.NotFound),
     (lambda s: s.workload(gt.workload.marginals(["nothing"])).quote(epsilon="0.1"), gt.errors.GiveOrTakeError),
 ]

@@ -44,14 +44,13 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[gt.session.Ses
         asked = f'SELECT region, COUNT(*) AS "{HOSTILE.replace(chr(34), chr(34) * 2)}" FROM visits GROUP BY region'
         opened.sql(asked).answer(epsilon="1").refine(epsilon="1")
         opened.batch(
-            [f"SELECT COUNT(*) AS {LONG}, SUM(amount) AS s FROM visits", "SELECT AVG(amount) AS m FROM visits"],
-            epsilon="1",
-        )
+            [f"SELECT COUNT(*) AS {LONG}, SUM(amount) AS s FROM visits", "SELECT AVG(amount) AS m FROM visits"]
+        ).answer(epsilon="1")
         opened.workload(gt.workload.marginals(["region", "day"]) + gt.workload.ranges("amount", bins=5)).answer(
             rho="1/10"
         )
-        opened.counter("day", horizon=5, rho="1/10").next()
-        opened.profile(epsilon="1/10")
+        opened.counter("day", horizon=5).answer(rho="1/10").next()
+        opened.profile().answer(epsilon="1/10")
         gt.learn.moments(opened, ["amount"], rho="1/100")
         yield opened
 
@@ -70,7 +69,7 @@ def test_every_table_of_every_kind_of_release_is_read_again_by_its_id(session: g
     assert [table.to_dict() for table in session.release_tables(workload.id)] == [table.to_dict() for table in again]
     assert session.release(workload.id, place=3).to_dict() == again["amount"].to_dict()
     assert "asked before" not in " ".join(session.release(workload.id, place=0).notes)
-    opened = session.counter("day", horizon=5, rho="1/10")
+    opened = session.counter("day", horizon=5).answer(rho="1/10")
     opened.next()
     assert session.release(counter.id).to_dict() == opened.answers().to_dict()
     with pytest.raises(InvalidParameter):
@@ -241,7 +240,9 @@ def test_a_refinement_shows_the_question_that_it_refines(session: gt.session.Ses
     for record in session.releases()[:2]:
         assert "SELECT region, COUNT(*)" in gt.report(session, record.id)
     with gt.protect(ROWS, name="visits", unit=gt.ROW, budget=gt.PureDP(9), domains=DOMAINS) as other:
-        _, mean = other.batch(["SELECT COUNT(*) AS n FROM visits", "SELECT AVG(amount) AS m FROM visits"], epsilon=1)
+        _, mean = other.batch(["SELECT COUNT(*) AS n FROM visits", "SELECT AVG(amount) AS m FROM visits"]).answer(
+            epsilon=1
+        )
         page = gt.report(other, str(mean.refine(epsilon=1).refine(epsilon=1).release_id))
     assert "SELECT AVG(amount) AS m FROM visits" in page
     assert "SELECT COUNT(*)" not in page

@@ -78,7 +78,7 @@ def query(text: str, **terms: Any) -> Purchase:
 
 
 def counter(session: Session) -> Iterator[Any]:
-    running = session.counter("d", horizon=4, rho="1/10")
+    running = session.counter("d", horizon=4).answer(rho="1/10")
     yield running.quote()
     yield running.next()
     yield running.next()
@@ -99,8 +99,8 @@ def grouping_sets(session: Session) -> Iterator[Any]:
 
 def batch(session: Session) -> Iterator[Any]:
     texts = ["SELECT r, COUNT(*) AS n FROM data GROUP BY r", "SELECT AVG(x) AS m FROM data"]
-    yield from session.batch(texts, epsilon=1)
-    yield from session.batch(texts, rho="1/8")
+    yield from session.batch(texts).answer(epsilon=1)
+    yield from session.batch(texts).answer(rho="1/8")
 
 
 def refinement(session: Session) -> Iterator[Any]:
@@ -110,7 +110,7 @@ def refinement(session: Session) -> Iterator[Any]:
 
 
 def profile(session: Session) -> Iterator[Any]:
-    yield profile_document(session.profile(epsilon=1, by=["r"], columns=["x"], most_rows=50))
+    yield profile_document(session.profile(by=["r"], columns=["x"], most_rows=50).answer(epsilon=1))
     text = "SELECT r, COUNT(*) AS n FROM data GROUP BY r"
     yield session.sql(text).quote(epsilon=1, caps="best")
     yield session.sql(text).answer(epsilon=1, caps="best")
@@ -123,7 +123,7 @@ def part(session: Session) -> Iterator[Any]:
 
 
 def weights(session: Session) -> Iterator[Any]:
-    released = session.multiplicative_weights(["r", "z"], epsilon=20, delta="1e-6", accuracy="0.2", queries=5)
+    released = session.weights(["r", "z"], accuracy="0.2", queries=5).answer(epsilon=20, delta="1e-6")
     yield released.count({"r": "north"})
     yield released.count({"z": ["no"]}, {"r": "south"})
 

@@ -89,7 +89,7 @@ def test_what_the_engine_says_when_it_fails_is_never_told(monkeypatch: pytest.Mo
     "ask",
     [
         lambda s: s.sql(COUNT).answer(epsilon=1),
-        lambda s: s.batch([s.sql(COUNT), s.sql("SELECT COUNT(*) AS n FROM data")], epsilon=1),
+        lambda s: s.batch([s.sql(COUNT), s.sql("SELECT COUNT(*) AS n FROM data")]).answer(epsilon=1),
         lambda s: s.sql(FOUND).answer(epsilon=1, delta="1e-6"),
         lambda s: s.workload(gt.workload.marginals(["r"])).answer(rho=1, rows_per_person=2),
     ],

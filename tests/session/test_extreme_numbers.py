@@ -153,11 +153,11 @@ def test_no_value_near_the_ends_of_64_bits_makes_buckets_fail() -> None:
 def test_profiles_bounds_streams_parts_and_found_keys_of_extreme_bounds(name: str) -> None:
     with session(BOUNDS[name], "persons") as s:
         asked: dict[str, Callable[[], Any]] = {
-            "profile": lambda: s.profile(epsilon=1, columns=["x"]),
+            "profile": lambda: s.profile(columns=["x"]).answer(epsilon=1),
             "suggest_bounds": lambda: s.suggest_bounds(epsilon=1, columns=["x"]),
             "check_bounds": lambda: s.check_bounds(epsilon=1, columns=["x"]),
             "stream": lambda: list(s.sql("SELECT AVG(x) AS a FROM t").stream(epsilon=1)),
-            "batch": lambda: s.batch(["SELECT SUM(x) AS a FROM t", "SELECT COUNT(*) AS n FROM t"], epsilon=1),
+            "batch": lambda: s.batch(["SELECT SUM(x) AS a FROM t", "SELECT COUNT(*) AS n FROM t"]).answer(epsilon=1),
             "found keys": lambda: s.sql("SELECT p, SUM(x) AS a FROM t GROUP BY p").answer(epsilon=1, key_delta="1e-6"),
             "refined": lambda: s.sql("SELECT COUNT(*) AS n, AVG(x) AS a FROM t").answer(epsilon=1).refine(epsilon=1),
             "margin": lambda: s.sql("SELECT SUM(x) AS a FROM t").answer(margin="1e-280"),

@@ -46,7 +46,7 @@ def session() -> Iterator[Session]:
 
 def test_answers_are_within_the_bound_of_the_theorem_and_cost_one_charge(session: Session) -> None:
     frame = _frame()
-    with session.multiplicative_weights(**ASKED) as weights:
+    with session.weights().answer(**ASKED) as weights:
         for a in (0, 1, 2, 3):
             for b in ("x", "y"):
                 answer = weights.count({"a": a, "b": b})
@@ -60,7 +60,7 @@ def test_answers_are_within_the_bound_of_the_theorem_and_cost_one_charge(session
 
 
 def test_a_query_that_was_far_is_measured_and_moves_the_weights(session: Session) -> None:
-    with session.multiplicative_weights(**ASKED) as weights:
+    with session.weights().answer(**ASKED) as weights:
         answer = weights.count({"a": 0})
         assert answer.notes[0].startswith("measured")
         assert float(answer.value) == pytest.approx(0.85 * ROWS, rel=0.05)  # type: ignore[arg-type]
@@ -73,19 +73,19 @@ def test_a_query_that_was_far_is_measured_and_moves_the_weights(session: Session
 def test_an_interrupted_run_goes_on_with_the_answers_it_gave(tmp_path: Path) -> None:
     more: dict[str, Any] = {"ledger": tmp_path / "t.ledger"}
     with _session(**more) as session:
-        with suppress(KeyboardInterrupt), session.multiplicative_weights(**ASKED) as weights:
+        with suppress(KeyboardInterrupt), session.weights().answer(**ASKED) as weights:
             first = [weights.count({"a": a}).value for a in (0, 1, 2)]
             raise KeyboardInterrupt
         spent = dict(session.spent)
     with _session(**more) as session:
-        with session.multiplicative_weights(**ASKED) as again:
+        with session.weights().answer(**ASKED) as again:
             assert [again.count({"a": a}).value for a in (0, 1, 2)] == first
             assert again.updates == weights.updates
             again.count({"b": "y"})  # which needs a watch of its own: the threshold's noise is gone with its process
             old, new = ([step for step in each._run.steps if isinstance(step, Watch)] for each in (weights, again))
             assert len(new) == len(old) + 1
         assert dict(session.spent) == spent
-        with session.multiplicative_weights(**ASKED) as closed:
+        with session.weights().answer(**ASKED) as closed:
             assert closed.count({"a": 0}).value == first[0]
             with pytest.raises(MechanismSpent, match="are closed"):
                 closed.count({"c": True})
@@ -98,7 +98,7 @@ def _watches_and_alarms(session: Session) -> tuple[int, int]:
 
 def test_a_handle_that_was_interrupted_draws_nothing_more(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may be a step behind, and what it thinks it drew next would be older: every alarm needs a watch of its own."""
-    weights = session.multiplicative_weights(**ASKED)
+    weights = session.weights().answer(**ASKED)
     keep = Ledger.keep
 
     def keep_and_stop(ledger: Ledger, reservation: Any, place: int, drawn: Any) -> Any:
@@ -114,7 +114,7 @@ def test_a_handle_that_was_interrupted_draws_nothing_more(session: Session, monk
             weights.count({"a": a})
     with suppress(RuntimeError), weights:
         raise RuntimeError("whoever asked gives up")
-    with session.multiplicative_weights(**ASKED) as again:
+    with session.weights().answer(**ASKED) as again:
         for a in (0, 1, 2, 3):
             again.count({"a": a})
     watches, alarms = _watches_and_alarms(session)
@@ -122,7 +122,7 @@ def test_a_handle_that_was_interrupted_draws_nothing_more(session: Session, monk
 
 
 def test_a_handle_whose_turn_is_over_draws_nothing_more(session: Session) -> None:
-    weights = session.multiplicative_weights(**ASKED)
+    weights = session.weights().answer(**ASKED)
     known = weights.count({"a": 0})
     with suppress(RuntimeError), weights:
         raise RuntimeError("whoever asked gives up")
@@ -132,9 +132,9 @@ def test_a_handle_whose_turn_is_over_draws_nothing_more(session: Session) -> Non
 
 
 def test_what_its_own_thread_has_open_is_refused_and_not_waited_for(session: Session) -> None:
-    with session.multiplicative_weights(**ASKED), pytest.raises(QueryRefused, match="already open"):
-        session.multiplicative_weights(**ASKED)
-    session.multiplicative_weights(**ASKED).close()
+    with session.weights().answer(**ASKED), pytest.raises(QueryRefused, match="already open"):
+        session.weights().answer(**ASKED)
+    session.weights().answer(**ASKED).close()
 
 
 def test_failures_are_counted_wherever_they_come_and_then_stop_the_asker(
@@ -148,12 +148,12 @@ def test_failures_are_counted_wherever_they_come_and_then_stop_the_asker(
     with monkeypatch.context() as broken:
         broken.setattr(type(mechanism_of(session).engine), "tally", full)
         with pytest.raises(QueryFailed):
-            session.multiplicative_weights(**ASKED)
+            session.weights().answer(**ASKED)
         with pytest.raises(QueryFailed):  # executed again, and failed again
-            session.multiplicative_weights(**ASKED)
+            session.weights().answer(**ASKED)
         assert [each.failed for each in ledger.failures()] == [3]
     with pytest.raises(AllowanceExceeded):
-        session.multiplicative_weights(**ASKED)
+        session.weights().answer(**ASKED)
 
 
 def test_an_interruption_shows_no_variable_of_a_draw(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,14 +162,14 @@ def test_an_interruption_shows_no_variable_of_a_draw(session: Session, monkeypat
 
     monkeypatch.setattr(Gaussian, "noise", stopped)
     with pytest.raises(KeyboardInterrupt) as interrupted:
-        session.multiplicative_weights(**ASKED)
+        session.weights().answer(**ASKED)
     names = [frame.frame.code.name for frame in interrupted.traceback]
     assert "sealed" in names
     assert not {"release", "stopped", "draw"} & set(names)
 
 
 def test_threads_draw_one_after_the_other(session: Session) -> None:
-    with session.multiplicative_weights(**ASKED) as weights, ThreadPoolExecutor(6) as threads:
+    with session.weights().answer(**ASKED) as weights, ThreadPoolExecutor(6) as threads:
         asked = [{"a": place % 4, "b": "xy"[place % 2], "c": place % 3 == 0} for place in range(24)]
         assert all(threads.map(lambda pattern: weights.count(pattern) is not None, asked))
     watches, alarms = _watches_and_alarms(session)
@@ -178,7 +178,7 @@ def test_threads_draw_one_after_the_other(session: Session) -> None:
 
 
 def test_no_more_is_asked_than_was_planned_and_paid_for(session: Session) -> None:
-    with session.multiplicative_weights(**ASKED | {"queries": 2}) as weights:
+    with session.weights().answer(**ASKED | {"queries": 2}) as weights:
         weights.count({"a": 1})
         weights.count({"a": 2})
         with pytest.raises(MechanismSpent):
@@ -189,7 +189,7 @@ def test_no_more_is_asked_than_was_planned_and_paid_for(session: Session) -> Non
 def test_far_queries_without_end_stop_at_what_was_paid(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Surprise, "release", lambda self, value, entropy=None: _far(self))
     asked = ASKED | {"accuracy": "9/10", "queries": 500}
-    with session.multiplicative_weights(**asked) as weights:
+    with session.weights().answer(**asked) as weights:
         names = [{"a": [0, 1, 2, 3][: n % 4 + 1], "b": "x" if n % 8 < 4 else "y", "c": n % 16 < 8} for n in range(16)]
         with pytest.raises(MechanismSpent):
             [weights.count(name) for name in names]
@@ -224,10 +224,10 @@ def test_what_fails_reads_no_row_and_bad_words_are_refused_at_no_cost(session: S
         ({"queries": 0}, "queries"),
     ):
         with pytest.raises(InvalidParameter) as refused:
-            session.multiplicative_weights(**ASKED | said)
+            session.weights().answer(**ASKED | said)
         assert refused.value.name == name
     assert len(session.history()) == before
-    with session.multiplicative_weights(**ASKED) as weights:
+    with session.weights().answer(**ASKED) as weights:
         for pattern in ({"z": 1}, {"a": 9}, {"c": 1}):
             with pytest.raises(InvalidParameter):
                 weights.count(pattern)

@@ -45,8 +45,8 @@ def test_an_answer_is_read_again_by_its_id_as_it_was_and_for_free(tmp_path: Path
     said: Any = {"ledger": tmp_path / "people.ledger", "name": "data"}
     with small_session(**said) as s:
         asked = of_every_kind(s)
-        batch = s.batch([COUNT, s.table().agg(n=gt.count())], epsilon=1, delta="1e-6")
-        s.profile(epsilon=1)  # what it tells of caps came later, and is no part of the answers
+        batch = s.batch([COUNT, s.table().agg(n=gt.count())]).answer(epsilon=1, delta="1e-6")
+        s.profile().answer(epsilon=1)  # what it tells of caps came later, and is no part of the answers
         charged = charges_of(s)
     with small_session(**said) as s:
         for name, answer in asked.items():
@@ -121,7 +121,7 @@ def test_ids_that_name_nothing_of_this_table_are_refused_alike() -> None:
 
 def test_a_batch_says_which_answer_is_meant() -> None:
     with small_session() as s:
-        first, _ = s.batch([COUNT, FOUND], epsilon=1, delta="1e-6")
+        first, _ = s.batch([COUNT, FOUND]).answer(epsilon=1, delta="1e-6")
         for place in (None, 2, -1, True):
             with pytest.raises(InvalidParameter, match="place"):
                 s.release(first.release_id or "", place=place)
@@ -129,7 +129,7 @@ def test_a_batch_says_which_answer_is_meant() -> None:
 
 def test_a_refinement_of_one_question_of_a_batch_is_read_and_refined_as_that_question() -> None:
     with small_session() as s:
-        batch = s.batch([COUNT, TOTAL], epsilon=1)
+        batch = s.batch([COUNT, TOTAL]).answer(epsilon=1)
         for place, answer in enumerate(batch):
             refined = s.refine(answer.release_id or "", place=place, epsilon=1)
             assert is_same(s.release(refined.release_id or ""), refined)

@@ -117,12 +117,12 @@ def test_every_face_says_what_counts_and_never_how_many_rows_belong_to_nobody() 
 
 def test_a_counter_says_that_intervals_are_for_the_noise_and_what_the_cap_leaves_out() -> None:
     with session(rows_per_person=1) as s:
-        counter = s.counter("day", horizon=3, mu="1/10")
+        counter = s.counter("day", horizon=3).answer(mu="1/10")
         for face in (str(counter.quote()), repr(counter.next()), counter.next().to_html()):
             assert "for the noise; what caps leave out is not in them" in face
             assert "how much the caps leave out is not known" in face
     with session(unit=gt.ROW) as s:
-        alone = s.counter("day", horizon=3, mu="1/10")
+        alone = s.counter("day", horizon=3).answer(mu="1/10")
         assert "for the noise" not in f"{alone.quote()}{alone.next()}"
 
 

@@ -34,7 +34,7 @@ def ways(s: Session) -> dict[str, Asking]:
         "quote": query.quote,
         "answer": query.answer,
         "stream": query.stream,
-        "batch": lambda **terms: s.batch([query], **terms),
+        "batch": lambda **terms: s.batch([query]).answer(**terms),
         "refine": query.answer(epsilon="0.5").refine,
     }
 

@@ -52,7 +52,7 @@ def test_a_question_may_cost_the_whole_budget(kind: Any, term: str, asked: str, 
 def test_a_batch_may_cost_the_whole_budget(kind: Any, term: str) -> None:
     with small_session(budget=kind("1/10")) as session:
         terms: Any = {term: "1/10"}
-        session.batch([session.sql(COUNT), session.sql(SEVERAL), session.sql(MEDIAN)], **terms)
+        session.batch([session.sql(COUNT), session.sql(SEVERAL), session.sql(MEDIAN)]).answer(**terms)
         assert 0 <= _left(session) < DUST
 
 
@@ -60,7 +60,7 @@ def test_a_batch_may_cost_the_whole_budget(kind: Any, term: str) -> None:
 def test_a_counter_may_cost_the_whole_budget(kind: Any, term: str) -> None:
     with small_session(budget=kind("1/10"), domains={"p": (0, 59)}, unit=gt.ROW) as session:
         terms: Any = {term: "1/10"}
-        session.counter("p", horizon=3, **terms).next()
+        session.counter("p", horizon=3).answer(**terms).next()
         assert 0 <= _left(session) < Fraction(1, 2**40)  # its noise has few digits
 
 

@@ -62,7 +62,7 @@ def world() -> Iterator[Any]:
             q=query,
             t=session.table("people"),
             a=query.answer(epsilon="0.1"),
-            p=session.profile(epsilon="0.1"),
+            p=session.profile().answer(epsilon="0.1"),
             parts=session.partition("c"),
         )
 
@@ -73,7 +73,7 @@ BY_NAME: list[tuple[str, Call]] = [  # arguments that are taken by name alone
     ("epsilon", lambda w: w.q.stream(0.1)),
     ("epsilon", lambda w: w.t.agg(n=gt.count()).answer(0.1)),
     ("epsilon", lambda w: w.a.refine(0.1)),
-    ("epsilon", lambda w: w.s.batch([w.q], 0.1)),
+    ("epsilon", lambda w: w.s.batch([w.q], 0.1).answer()),
     ("epsilon", lambda w: w.s.workload(WORKLOAD).answer(1)),
     ("epsilon", lambda w: w.s.workload(WORKLOAD).quote(1)),
     ("up_to", lambda w: w.gt.workload.marginals(["c"], 2)),
@@ -117,10 +117,10 @@ MISSING: list[tuple[str, Call]] = [
     ("token", lambda w: w.gt.connect("http://localhost")),
 ]
 WRONG: list[tuple[str, Call]] = [
-    ("queries", lambda w: w.s.batch(0.1, epsilon=1)),
-    ("queries", lambda w: w.s.batch(w.q, epsilon=1)),
-    ("queries", lambda w: w.s.batch([5], epsilon=1)),
-    ("queries", lambda w: w.s.batch({"a": w.q}, epsilon=1)),
+    ("queries", lambda w: w.s.batch(0.1).answer(epsilon=1)),
+    ("queries", lambda w: w.s.batch(w.q).answer(epsilon=1)),
+    ("queries", lambda w: w.s.batch([5]).answer(epsilon=1)),
+    ("queries", lambda w: w.s.batch({"a": w.q}).answer(epsilon=1)),
     ("table", lambda w: w.s.table(5)),
     ("table", lambda w: w.t.join(w.t, on="u")),
     ("table", lambda w: w.t.join(FRAME, on="c")),
@@ -145,7 +145,7 @@ WRONG: list[tuple[str, Call]] = [
     ("answer", lambda w: w.gt.plot.intervals(FRAME)),
     ("epsilon", lambda w: w.gt.local.Mean(0, 200, epsilon=1)),
     ("answer", lambda w: w.gt.local.Poll(truth="1/2").randomize(["maybe"])),
-    ("columns", lambda w: w.s.profile(epsilon=1, columns=5)),
+    ("columns", lambda w: w.s.profile(columns=5).answer(epsilon=1)),
     ("weights", lambda w: w.gt.workload.marginals(["c"], weights=5)),
     ("budget", lambda w: _protected(budget=1)),
     ("budget", lambda w: _protected(budget=(1, 1e-6))),
@@ -385,8 +385,8 @@ TABLES: dict[str, Any] = {
 
 def test_no_refusal_tells_what_is_in_a_table(world: Any) -> None:
     calls: list[Callable[[Any], object]] = [
-        lambda table: world.s.profile(table, epsilon=1),
-        lambda table: world.s.batch(table, epsilon=1),
+        lambda table: world.s.profile(table).answer(epsilon=1),
+        lambda table: world.s.batch(table).answer(epsilon=1),
         world.s.table,
         lambda table: world.q.answer(epsilon=table),
         lambda table: _protected(table=table),

@@ -187,5 +187,5 @@ def test_a_workload_says_what_caps_and_bounds_do_on_every_face() -> None:
         assert all(str(quote.left_out) in html.unescape(face) for face in faces)
         assert one.value == pytest.approx(30, abs=0.1)  # 28 of them are older
         assert any("`age`" in note for note in one.notes)
-        s.profile(epsilon=10**6, most_rows=1)
+        s.profile(most_rows=1).answer(epsilon=10**6)
         assert query.quote(epsilon=10**6).left_out.high == 0  # type: ignore[union-attr]  # (a profile tells)

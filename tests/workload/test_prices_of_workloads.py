@@ -162,7 +162,7 @@ def test_a_run_that_is_too_dear_is_refused_in_the_terms_in_which_it_was_asked(
             if of_synthesis:
                 gt.synth.synthesize(session, columns=["city", "sex"], epsilon=epsilon, delta="1e-7")
             else:
-                session.multiplicative_weights(["city", "sex"], epsilon=epsilon, delta="1e-7").close()
+                session.weights(["city", "sex"]).answer(epsilon=epsilon, delta="1e-7").close()
 
         with pytest.raises(BudgetExceeded) as refused:
             ask(30)
@@ -176,10 +176,10 @@ def test_a_run_that_is_too_dear_is_refused_in_the_terms_in_which_it_was_asked(
 def test_a_counter_that_is_too_dear_is_refused_alike_and_may_spend_the_whole_budget() -> None:
     with _session(budget=gt.ZCDP("1/10")) as session:
         with pytest.raises(BudgetExceeded):
-            session.counter("day", horizon=5, rho=9).next()
-        session.counter("day", horizon=5, rho="1/10").next()
+            session.counter("day", horizon=5).answer(rho=9).next()
+        session.counter("day", horizon=5).answer(rho="1/10").next()
         with pytest.raises(BudgetExceeded):
-            session.counter("day", horizon=6, rho="1/10").next()
+            session.counter("day", horizon=6).answer(rho="1/10").next()
 
 
 def test_gaussian_noise_on_a_budget_of_pure_epsilon_is_refused_with_what_to_do() -> None:
@@ -188,9 +188,9 @@ def test_gaussian_noise_on_a_budget_of_pure_epsilon_is_refused_with_what_to_do()
             session.workload(TABLES).answer(rho="1/100")
         session.workload(TABLES).answer(epsilon="1/2")
         with pytest.raises(Unpriced, match=r"cannot pay .*\n\n.*gt.ApproxDP"):
-            session.counter("day", horizon=5, rho="1/100").next()
+            session.counter("day", horizon=5).answer(rho="1/100").next()
         with pytest.raises(Unpriced, match=r"cannot pay .*\n\n.*gt.ApproxDP"):
-            session.multiplicative_weights(["city", "sex"], epsilon="1/2", delta="1e-7")
+            session.weights(["city", "sex"]).answer(epsilon="1/2", delta="1e-7")
 
 
 def test_an_analyst_is_told_what_fits_their_own_budget(tmp_path: Path) -> None:

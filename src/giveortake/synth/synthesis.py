@@ -24,7 +24,7 @@ from giveortake.session.learning_data import served_to_asker
 from giveortake.session.runs import BoundPlan, NoisyTable, PlannedRun, Run
 from giveortake.session.session import mechanism_of, require_here
 from giveortake.synth.columns import declared_edges, fine_edges, key_column, model_column, quantile_edges, stated_bins
-from giveortake.synth.constraints import Determines, zero_factors, zero_of, zero_to_json
+from giveortake.synth.constraints import Determines, zero_factors, zero_of, zero_record, zero_to_json
 from giveortake.synth.junction_tree import cells_of
 from giveortake.synth.model import Model
 from giveortake.synth.rounds import (
@@ -212,7 +212,11 @@ def bound_synthesis(
         return PlannedRun(synthesis.run, complete, synthesis.quoted)
 
     def recorded(_spend: Spend) -> Mapping[str, Any] | None:
-        stored = {**arguments, "zeros": [zero_to_json(zero) for zero in arguments["zeros"]]}
+        bins = {
+            name: edges if isinstance(edges, int) else [codec.write(edge, _EDGE) for edge in edges]
+            for name, edges in (arguments["bins"] or {}).items()
+        }
+        stored = {**arguments, "bins": bins, "zeros": [zero_record(zero) for zero in arguments["zeros"]]}
         wanted = arguments["workload"]
         names = [name for name in arguments["columns"] if name != relation.person]
         stored["workload"] = (
