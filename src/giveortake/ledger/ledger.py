@@ -1,6 +1,5 @@
 """The ledger: what was promised to whom, what was charged, and what was answered, for good.
 
-- The base class of the parts of a ledger: their chain, and the transactions of a custodian.
 - What a custodian decides: populations, data sets, analysts, budgets, approvals and tokens.
 - Spending budgets: what is affordable, what is charged before the data is touched, and what is answered.
 - Reading a ledger: releases, standings, entries page by page, and verification.
@@ -9,7 +8,6 @@
 from __future__ import annotations
 
 import time
-from abc import ABC
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, final
 
@@ -42,26 +40,50 @@ if TYPE_CHECKING:
     from giveortake.privacy.events import Event
 
 
-class Office(ABC):
-    """The base of `Custody`, `Till` and `Records`, which share a chain."""
+@final
+class Ledger:
+    """An append-only, hash-chained record of budgets, charges and answers; see `gt.ledger.open`.
 
-    chain: Chain
+    Guarantee: a charge is in the ledger, durably and at every level, before `reserve` returns, and an answer before
+    `settle` returns it. Whatever crashes, in whatever order: a released answer is charged once, no level exceeds its
+    budget, and a ledger that has forgotten something is refused, not believed.
 
-    @contextmanager
-    def _administering(self, by: str | None) -> Iterator[Draft]:
-        """Open a transaction for a custodian's decision; `by` is kept in its entries, if given."""
-        custodian = None if by is None else registration.named("by", by)
-        with self.chain.changing() as draft:
-            draft.by = custodian
-            yield draft
+    Threads may share a ledger. A child process that inherits one opens its own connection.
+    """
 
-    def _standing(self, find: Callable[[Book], Level]) -> Standing:
-        with self.chain.looking() as draft:
-            return standing_of(draft, find(draft.book))
+    pace: Pace | None = None  # on which answers, draws and failures are written, if their times must not depend on rows
 
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+        with chain.looking():
+            pass  # reads and checks the last checkpoint and every entry since
 
-class Custody(Office):
-    """The custodian's calls of a ledger. Whoever decides may give a name, `by`, which the entry keeps."""
+    @property
+    def name(self) -> str:
+        """Where the ledger is."""
+        return self.chain.name
+
+    @property
+    def id(self) -> str:
+        """The id of the ledger, the same wherever the ledger lies."""
+        return self.chain.ledger
+
+    def close(self) -> None:
+        """Close the database. Everything is already stored."""
+        self.chain.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Ledger {self.name}: {self.chain.length} entries>"
+
+    # -- what a custodian decides; `by` names who does, and the entry holds it ---------------------------------
 
     def population(
         self,
@@ -307,11 +329,7 @@ class Custody(Office):
         with self.chain.looking() as draft:
             return approvals.listed_tokens(draft)
 
-
-class Till(Office):
-    """The charging calls of a ledger: they charge every level, durably, and keep one answer for each charge."""
-
-    pace: Pace | None = None  # on which answers, draws and failures are written, if their times must not depend on rows
+    # -- charging every level, durably, and storing one answer for each charge ---------------------------------
 
     def affordable(self, level: Standing) -> Fraction | None:
         """The greatest ε, up to rounding, of a pure release that a level would admit now; None if it has no cap."""
@@ -524,16 +542,7 @@ class Till(Office):
             if reserved is not None:
                 reservations.fail(draft, reserved[0], since=since, defect=defect)
 
-
-def _number(reservation: Reservation | int) -> int:
-    number = reservation.number if isinstance(reservation, Reservation) else reservation
-    if type(number) is not int:  # True and 4.0 would find the entries 1 and 4
-        raise InvalidParameter("reservation", number, "is neither a reservation nor the number of one")
-    return number
-
-
-class Records(Office):
-    """The reading calls of a ledger. They change nothing, and do not block writers where that can be avoided."""
+    # -- reading, without blocking writers where that can be avoided -------------------------------------------
 
     def release(self, release: str, *, analyst: str | None = None) -> Reservation:
         """The reservation that the id of a release names, with its answer.
@@ -639,6 +648,20 @@ class Records(Office):
         with self.chain.glancing() as reader:
             return (yield from verifying(reader, states, head))
 
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _administering(self, by: str | None) -> Iterator[Draft]:
+        """Open a transaction for a custodian's decision; `by` is kept in its entries, if given."""
+        custodian = None if by is None else registration.named("by", by)
+        with self.chain.changing() as draft:
+            draft.by = custodian
+            yield draft
+
+    def _standing(self, find: Callable[[Book], Level]) -> Standing:
+        with self.chain.looking() as draft:
+            return standing_of(draft, find(draft.book))
+
     def _view(self, analyst: str | None = None) -> View:
         with self.chain.looking() as draft:
             book = draft.book
@@ -650,43 +673,8 @@ class Records(Office):
             return View(book.hashes, book.head.number, levels, 0 if owned is None else owned.count)
 
 
-@final
-class Ledger(Custody, Till, Records):
-    """An append-only, hash-chained record of budgets, charges and answers; see `gt.ledger.open`.
-
-    Guarantee: a charge is in the ledger, durably and at every level, before `reserve` returns, and an answer before
-    `settle` returns it. Whatever crashes, in whatever order: a released answer is charged once, no level exceeds its
-    budget, and a ledger that has forgotten something is refused, not believed.
-
-    Threads may share a ledger. A child process that inherits one opens its own connection.
-    """
-
-    def __init__(self, chain: Chain) -> None:
-        self.chain = chain
-        with chain.looking():
-            pass  # reads and checks the last checkpoint and every entry since
-
-    @property
-    def name(self) -> str:
-        """Where the ledger is."""
-        return self.chain.name
-
-    @property
-    def id(self) -> str:
-        """The id of the ledger, the same wherever the ledger lies."""
-        return self.chain.ledger
-
-    def close(self) -> None:
-        """Close the database. Everything is already stored."""
-        self.chain.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<Ledger {self.name}: {self.chain.length} entries>"
+def _number(reservation: Reservation | int) -> int:
+    number = reservation.number if isinstance(reservation, Reservation) else reservation
+    if type(number) is not int:  # True and 4.0 would find the entries 1 and 4
+        raise InvalidParameter("reservation", number, "is neither a reservation nor the number of one")
+    return number
