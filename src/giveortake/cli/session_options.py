@@ -179,7 +179,7 @@ def stored_options(
         if ("data set", table) not in levels:
             return None
         with ledger.chain.looking() as transaction:
-            people = levels["population", transaction.book.dataset(table).population]
+            people = levels["population", transaction.state.dataset(table).population]
         privacy_unit = levels["data set", table].unit
         unit = "row" if privacy_unit == ROW else str(privacy_unit.column)
         options = [f"--unit {shlex.quote(unit)}"]

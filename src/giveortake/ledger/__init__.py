@@ -1,11 +1,11 @@
 """A ledger that never forgets: budgets of people, data sets and analysts, what was charged, and what was answered.
 
->>> with open(":memory:") as book:
-...     _ = book.population("patients", budget=gt.PureDP(1), unit="person_id")
-...     _ = book.dataset("visits", population="patients")
-...     paid = book.reserve(gt.privacy.events.Laplace(4), dataset="visits", key="my first question")
-...     answer = book.settle(paid, {"n": 41})
-...     book.verify().answers
+>>> with open(":memory:") as ledger:
+...     _ = ledger.population("patients", budget=gt.PureDP(1), unit="person_id")
+...     _ = ledger.dataset("visits", population="patients")
+...     paid = ledger.reserve(gt.privacy.events.Laplace(4), dataset="visits", key="my first question")
+...     answer = ledger.settle(paid, {"n": 41})
+...     ledger.verify().answers
 1
 """
 

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from types import TracebackType
 
-    from giveortake.ledger.chain.chain import Chain, Draft
+    from giveortake.ledger.chain.chain import Chain, Transaction
     from giveortake.ledger.chain.entries import Entry
     from giveortake.ledger.rules.approvals import Approval, Expiry, Principal, Role, TokenRecord
     from giveortake.ledger.rules.releases import ReleaseRecord
     from giveortake.ledger.rules.reservations import Pace
-    from giveortake.ledger.state.state import Book, Level
+    from giveortake.ledger.state.state import Level, State
     from giveortake.privacy import Guarantee, Unit
     from giveortake.privacy.events import Event
 
@@ -104,11 +104,18 @@ class Ledger:
         that each can see from what is left and what is refused how much the others have spent.
         `failures` and `questions` bound the custodian's own questions, as they do an analyst's.
         """
-        with self._administering(by) as draft:
+        with self._administering(by) as transaction:
             registration.population(
-                draft, name, budget, unit, approval_above, analysts=analysts, failures=failures, questions=questions
+                transaction,
+                name,
+                budget,
+                unit,
+                approval_above,
+                analysts=analysts,
+                failures=failures,
+                questions=questions,
             )
-        return self._standing(lambda book: book.population(name))
+        return self._standing(lambda state: state.population(name))
 
     def dataset(
         self,
@@ -126,9 +133,9 @@ class Ledger:
         by: str | None = None,
     ) -> Standing:
         """Register a table of a population. All its tables share one budget; this one may also have a cap."""
-        with self._administering(by) as draft:
+        with self._administering(by) as transaction:
             registration.dataset(
-                draft,
+                transaction,
                 name,
                 population_name=population,
                 budget=budget,
@@ -140,7 +147,7 @@ class Ledger:
                 owner_confirms=owner_confirms,
                 approval_above=approval_above,
             )
-        return self._standing(lambda book: book.dataset(name).level)
+        return self._standing(lambda state: state.dataset(name).level)
 
     def register(
         self,
@@ -164,14 +171,14 @@ class Ledger:
         other people. Only on a ledger without people may both be left out; they are called `first` then.
         Domains are frozen once some were `declared` and a question was charged for the table.
         """
-        with self._administering(by) as draft:
-            people = people_of(draft.book, name, population, new_population, first=first)
-            if people in draft.book.populations:
+        with self._administering(by) as transaction:
+            people = people_of(transaction.state, name, population, new_population, first=first)
+            if people in transaction.state.populations:
                 failures = None  # what was said first holds
-            registration.population(draft, people, budget, unit, None, failures=failures)
-        with self._administering(by) as draft:  # the people are there now, and nobody else can take their name
+            registration.population(transaction, people, budget, unit, None, failures=failures)
+        with self._administering(by) as transaction:  # the people are there now, and nobody else can take their name
             terms = {"protected": unit, "domains": domains, "declared": declared}
-            return put(draft, name, people, fingerprint=fingerprint, owner_confirms=owner_confirms, terms=terms)
+            return put(transaction, name, people, fingerprint=fingerprint, owner_confirms=owner_confirms, terms=terms)
 
     def new_version(
         self,
@@ -183,29 +190,29 @@ class Ledger:
         by: str | None = None,
     ) -> None:
         """Record that the table changed. Charges for all versions add up; stored answers stay about the old one."""
-        with self._administering(by) as draft:
-            registration.new_version(draft, dataset, version, fingerprint, owner_confirms)
+        with self._administering(by) as transaction:
+            registration.new_version(transaction, dataset, version, fingerprint, owner_confirms)
 
     def versions(self, dataset: str) -> list[tuple[str, str | None]]:
         """The versions that a data set has had, oldest first, each with the fingerprint of its content."""
-        with self.chain.looking() as draft:
-            return list(draft.book.dataset(dataset).versions)
+        with self.chain.looking() as transaction:
+            return list(transaction.state.dataset(dataset).versions)
 
     def domains(self, dataset: str) -> Any:
         """The declared domains of a data set's columns; None if none were declared."""
-        with self.chain.looking() as draft:
-            return draft.book.dataset(dataset).domains
+        with self.chain.looking() as transaction:
+            return transaction.state.dataset(dataset).domains
 
     def is_open(self, dataset: str) -> bool:
         """Whether its domains may change: none were declared, or nothing was charged for it yet."""
-        with self.chain.looking() as draft:
-            return registration.is_open(draft.book, dataset)
+        with self.chain.looking() as transaction:
+            return registration.is_open(transaction.state, dataset)
 
     def holder(self, fingerprint: str) -> tuple[str, str] | None:
         """The data set as which a table's content was first registered, and its population; None if it never was."""
-        with self.chain.looking() as draft:
-            name = registration.holder(draft, fingerprint)
-            return None if name is None else (name, draft.book.dataset(name).population)
+        with self.chain.looking() as transaction:
+            name = registration.holder(transaction, fingerprint)
+            return None if name is None else (name, transaction.state.dataset(name).population)
 
     def analyst(
         self,
@@ -224,11 +231,11 @@ class Ledger:
         others ask (`analysts="pooled"` people have caps instead, or none). `failures` is how many of their questions
         may fail before the custodian has to look, 3 unless stated, and `questions` how many they may ask at all.
         """
-        with self._administering(by) as draft:
+        with self._administering(by) as transaction:
             names = registration.analyst(
-                draft, name, datasets, budget, approval_above, failures=failures, questions=questions
+                transaction, name, datasets, budget, approval_above, failures=failures, questions=questions
             )
-        return self._standing(lambda book: book.grants[name, names].level)
+        return self._standing(lambda state: state.grants[name, names].level)
 
     def revoke(self, analyst: str, *, reason: str, by: str | None = None) -> None:
         """Revoke an analyst, who from now on can neither ask nor read answers."""
@@ -239,11 +246,11 @@ class Ledger:
         self._grant_or_revoke("readmitted", analyst, reason, by)
 
     def _grant_or_revoke(self, kind: str, analyst: str, reason: str, by: str | None) -> None:
-        with self._administering(by) as draft:
-            if not draft.book.grants_of(analyst):
+        with self._administering(by) as transaction:
+            if not transaction.state.grants_of(analyst):
                 raise NotFound(f"the ledger has no analyst {analyst!r}")
-            if (analyst in draft.book.revoked) != (kind == "revoked"):
-                draft.add(kind, {"analyst": analyst, "reason": registration.named("reason", reason)})
+            if (analyst in transaction.state.revoked) != (kind == "revoked"):
+                transaction.add(kind, {"analyst": analyst, "reason": registration.named("reason", reason)})
 
     def change_budget(
         self, level: Standing, budget: Guarantee | Spent, *, reason: str, by: str | None = None
@@ -256,48 +263,50 @@ class Ledger:
         afterwards is charged whole, beside what was set aside before. An allotment for a second name costs only its
         own size.
         """
-        with self._administering(by) as draft:
-            change_budget(draft, level_of_standing(draft.book, level), budget, reason)
-        return self._standing(lambda book: book.levels[level.number])
+        with self._administering(by) as transaction:
+            change_budget(transaction, level_of_standing(transaction.state, level), budget, reason)
+        return self._standing(lambda state: state.levels[level.number])
 
     def reset_failures(self, level: Standing, *, reason: str, by: str | None = None) -> None:
         """Record that the custodian looked at what failed, and allow as many failures again."""
-        with self._administering(by) as draft:
-            looked_at = level_of_standing(draft.book, level)
-            draft.add("forgiven", {"level": looked_at.number, "reason": registration.named("reason", reason)})
+        with self._administering(by) as transaction:
+            looked_at = level_of_standing(transaction.state, level)
+            transaction.add("forgiven", {"level": looked_at.number, "reason": registration.named("reason", reason)})
 
     def failures(self) -> list[Allowance]:
         """The failures that each analyst and the custodian may have and has had, and what these can reveal."""
-        with self.chain.looking() as draft:
-            return [allowance(level) for level in draft.book.levels.values() if level.kind != "data set"]
+        with self.chain.looking() as transaction:
+            return [allowance(level) for level in transaction.state.levels.values() if level.kind != "data set"]
 
     def approvals(self, *, analyst: str | None = None, waiting: bool = False) -> list[Approval]:
         """Large spends that needed approval, with what was decided; with `waiting`, only those that wait.
 
         Of each analyst's closed requests, only the last two hundred are listed.
         """
-        with self.chain.looking() as draft:
-            return approvals.listed_approvals(draft, analyst=analyst, waiting=waiting)
+        with self.chain.looking() as transaction:
+            return approvals.listed_approvals(transaction, analyst=analyst, waiting=waiting)
 
     def granted(self, analyst: str) -> frozenset[str]:
         """The data sets that an analyst was granted, even if the analyst was revoked since."""
-        with self.chain.looking() as draft:
-            return frozenset(name for grantee, names in draft.book.grants if grantee == analyst for name in names)
+        with self.chain.looking() as transaction:
+            return frozenset(
+                name for grantee, names in transaction.state.grants if grantee == analyst for name in names
+            )
 
     def waiting(self) -> list[int]:
         """The numbers of the requests that wait for approval."""
-        with self.chain.looking() as draft:
-            return approvals.waiting(draft)
+        with self.chain.looking() as transaction:
+            return approvals.waiting(transaction)
 
     def approve(self, request: int, *, reason: str, expires: Expiry | None = None, by: str | None = None) -> None:
         """Let one large spend through, once, and only until `expires` if that is given."""
-        with self._administering(by) as draft:
-            approvals.approve(draft, request, reason, expires)
+        with self._administering(by) as transaction:
+            approvals.approve(transaction, request, reason, expires)
 
     def deny(self, request: int, *, reason: str, by: str | None = None) -> None:
         """Refuse one large spend. Whoever asks for it again is told so, with the reason."""
-        with self._administering(by) as draft:
-            approvals.deny(draft, request, reason)
+        with self._administering(by) as transaction:
+            approvals.deny(transaction, request, reason)
 
     def issue_token(
         self,
@@ -311,51 +320,55 @@ class Ledger:
 
         It ends after 90 days unless `expires` says otherwise. The ledger keeps the SHA-256 of the text alone.
         """
-        with self._administering(by) as draft:
-            return approvals.issue(draft, role, analyst, expires)
+        with self._administering(by) as transaction:
+            return approvals.issue(transaction, role, analyst, expires)
 
     def revoke_token(self, token: str, *, reason: str, by: str | None = None) -> None:
         """Revoke the token of that id: it lets nobody in from now on."""
-        with self._administering(by) as draft:
-            approvals.revoke(draft, token, reason)
+        with self._administering(by) as transaction:
+            approvals.revoke(transaction, token, reason)
 
     def authenticate(self, text: str) -> Principal | None:
         """Whom a token lets in now; None alike if it is unknown, wrong, revoked or expired."""
-        with self.chain.looking() as draft:
-            return approvals.authenticate(draft, text)
+        with self.chain.looking() as transaction:
+            return approvals.authenticate(transaction, text)
 
     def tokens(self) -> list[TokenRecord]:
         """Every token that was issued, without secrets."""
-        with self.chain.looking() as draft:
-            return approvals.listed_tokens(draft)
+        with self.chain.looking() as transaction:
+            return approvals.listed_tokens(transaction)
 
     # -- charging every level, durably, and storing one answer for each charge ---------------------------------
 
     def affordable(self, level: Standing) -> Fraction | None:
         """The greatest ε, up to rounding, of a pure release that a level would admit now; None if it has no cap."""
-        with self.chain.looking() as draft:
-            return budget_status.affordable(draft, level_of_standing(draft.book, level))
+        with self.chain.looking() as transaction:
+            return budget_status.affordable(transaction, level_of_standing(transaction.state, level))
 
     def trial(self, level: Standing, *, dataset: str, analyst: str | None = None) -> Trial | None:
         """A copy of a level's filter, on which charges to a data set can be tried; None if the level has no cap."""
-        with self.chain.looking() as draft:
-            return trial_of(draft, level_of_standing(draft.book, level), draft.book.dataset_for(dataset, analyst))
+        with self.chain.looking() as transaction:
+            return trial_of(
+                transaction,
+                level_of_standing(transaction.state, level),
+                transaction.state.dataset_for(dataset, analyst),
+            )
 
     def admits(self, event: Event, *, dataset: str, analyst: str | None = None) -> bool:
         """Whether every level would admit an event now; nothing is charged, and the next charge may change it."""
-        with self.chain.looking() as draft:
-            return budget_status.admits(draft, event, dataset=dataset, analyst=analyst)
+        with self.chain.looking() as transaction:
+            return budget_status.admits(transaction, event, dataset=dataset, analyst=analyst)
 
     def deciding(self, dataset: str, *, analyst: str | None = None) -> Standing:
         """The level that decides about the next question, as it is now: an analyst's own, else the population's."""
-        with self.chain.looking() as draft:
-            return standing_of(draft, budget_status.deciding(draft, dataset, analyst))
+        with self.chain.looking() as transaction:
+            return standing_of(transaction, budget_status.deciding(transaction, dataset, analyst))
 
     def rest(self, dataset: str, *, analyst: str | None = None) -> tuple[Standing, Fraction | None]:
         """The level that decides about the next question, and what is affordable there."""
-        with self.chain.looking() as draft:
-            level = budget_status.deciding(draft, dataset, analyst)
-            return standing_of(draft, level), budget_status.affordable(draft, level)
+        with self.chain.looking() as transaction:
+            level = budget_status.deciding(transaction, dataset, analyst)
+            return standing_of(transaction, level), budget_status.affordable(transaction, level)
 
     def outlook(
         self,
@@ -371,9 +384,9 @@ class Ledger:
 
         With `question`, also whether the asker paid for exactly that before; with `request`, whether it is approved.
         """
-        with self.chain.looking() as draft:
+        with self.chain.looking() as transaction:
             terms: Any = {"dataset": dataset, "version": version, "analyst": analyst}
-            return budget_status.outlook(draft, event, request=request, question=question, **terms)
+            return budget_status.outlook(transaction, event, request=request, question=question, **terms)
 
     def reserve(
         self,
@@ -397,9 +410,9 @@ class Ledger:
         it in words, for whoever reads the ledger, and `record` exactly, so that the release can be read again by its
         id; they decide nothing.
         """
-        with self.chain.changing() as draft:
+        with self.chain.changing() as transaction:
             reservation = reservations.reserve(
-                draft,
+                transaction,
                 event,
                 dataset=dataset,
                 analyst=analyst,
@@ -431,22 +444,22 @@ class Ledger:
         question: str | None = None,
     ) -> bool:
         """Whether `reserve` would find an earlier reservation, by key and request or by question. It only looks."""
-        with self.chain.looking() as draft:
+        with self.chain.looking() as transaction:
             return reservations.knows(
-                draft, event, dataset=dataset, analyst=analyst, key=key, request=request, question=question
+                transaction, event, dataset=dataset, analyst=analyst, key=key, request=request, question=question
             )
 
     def is_paid(self, event: Event, *, dataset: str, analyst: str | None = None, question: str) -> bool:
         """Whether `reserve` would find this question at no cost: its asker paid for it before. It only looks."""
-        with self.chain.looking() as draft:
-            return reservations.is_paid(draft, event, dataset=dataset, analyst=analyst, question=question)
+        with self.chain.looking() as transaction:
+            return reservations.is_paid(transaction, event, dataset=dataset, analyst=analyst, question=question)
 
     def settle(self, reservation: Reservation | int, answer: object) -> Any:
         """Keep an answer unless there is one, and return the one that is kept: nothing else may be released."""
         number = _number(reservation)
         self.wait_for_beat()
-        with self.chain.changing() as draft:
-            return reservations.settle(draft, number, answer)
+        with self.chain.changing() as transaction:
+            return reservations.settle(transaction, number, answer)
 
     def keep(self, reservation: Reservation | int, index: int, draw: object) -> Any:
         """Store the next of several draws for a reservation, durably; any other index is refused.
@@ -455,22 +468,22 @@ class Ledger:
         """
         number = _number(reservation)
         self.wait_for_beat()
-        with self.chain.changing() as draft:
-            return reservations.keep(draft, number, index, draw)
+        with self.chain.changing() as transaction:
+            return reservations.keep(transaction, number, index, draw)
 
     def kept(self, reservation: Reservation | int) -> list[Any]:
         """The stored draws of a reservation, in order."""
         number = _number(reservation)
-        with self.chain.looking() as draft:
-            return reservations.draws_of(draft, number)
+        with self.chain.looking() as transaction:
+            return reservations.draws_of(transaction, number)
 
     def pad(self, reservation: Reservation, index: int) -> Sensitive[int]:
         """A secret 256-bit number for one draw: the sum of both can be stored, and reveals nothing of the draw.
 
         It follows from the secret beside the mark. Whoever has both the ledger and that secret can subtract it again.
         """
-        with self.chain.changing() as draft:
-            return Sensitive(int.from_bytes(draft.pad(f"{reservation.id} {index}"), "big"))
+        with self.chain.changing() as transaction:
+            return Sensitive(int.from_bytes(transaction.pad(f"{reservation.id} {index}"), "big"))
 
     @contextmanager
     def turn(
@@ -492,8 +505,8 @@ class Ledger:
     def _was_begun(self, event: Event | None, question: str, dataset: str, analyst: str | None) -> bool:
         if event is None:
             return False
-        with self.chain.looking() as draft:
-            return reservations.is_unsettled(draft, event, dataset=dataset, analyst=analyst, question=question)
+        with self.chain.looking() as transaction:
+            return reservations.is_unsettled(transaction, event, dataset=dataset, analyst=analyst, question=question)
 
     def wait_for_beat(self) -> None:
         """With a pace, wait for the next beat after the last charge: the time of what follows reveals nothing."""
@@ -507,14 +520,14 @@ class Ledger:
         often a question had to be executed may tell something about rows; AllowanceExceeded if that is used up.
         """
         number = _number(reservation)
-        with self.chain.changing() as draft:
-            reservations.begin_again(draft, number)
+        with self.chain.changing() as transaction:
+            reservations.begin_again(transaction, number)
 
     def require_failures_left(self, reservation: Reservation | int) -> None:
         """Call this before each of several draws: AllowanceExceeded if the asker's failures are used up."""
         number = _number(reservation)
-        with self.chain.looking() as draft:
-            reservations.require_failures_left(draft, number)
+        with self.chain.looking() as transaction:
+            reservations.require_failures_left(transaction, number)
 
     def fail(self, reservation: Reservation | int, *, defect: bool = False) -> None:
         """Record that the executor ran out of memory, time or disk on a reservation, before the asker is told.
@@ -525,8 +538,8 @@ class Ledger:
         """
         number = _number(reservation)
         self.wait_for_beat()
-        with self.chain.changing() as draft:
-            reservations.fail(draft, number, defect=defect)
+        with self.chain.changing() as transaction:
+            reservations.fail(transaction, number, defect=defect)
 
     def fail_key(
         self, key: str, *, analyst: str | None = None, since: datetime | None = None, defect: bool = False
@@ -537,10 +550,10 @@ class Ledger:
         the key, or if its answer was there before the executor was asked, `since` then. An answer that it stored in its
         last moment was not told; that it failed is.
         """
-        with self.chain.changing() as draft:
-            reserved = reservations.of_key(draft, analyst, key)
+        with self.chain.changing() as transaction:
+            reserved = reservations.of_key(transaction, analyst, key)
             if reserved is not None:
-                reservations.fail(draft, reserved[0], since=since, defect=defect)
+                reservations.fail(transaction, reserved[0], since=since, defect=defect)
 
     # -- reading, without blocking writers where that can be avoided -------------------------------------------
 
@@ -549,8 +562,8 @@ class Ledger:
 
         With `analyst`, a release of somebody else is as unknown as one that never existed.
         """
-        with self.chain.looking() as draft:
-            return reservations.released(draft, release, analyst)
+        with self.chain.looking() as transaction:
+            return reservations.released(transaction, release, analyst)
 
     def profiles(
         self, dataset: str, *, version: str, analyst: str | None = None, before: int | None = None
@@ -559,8 +572,8 @@ class Ledger:
 
         With `before`, those that were there before the entry of that number.
         """
-        with self.chain.looking() as draft:
-            return reservations.profiles(draft, dataset, analyst, version, before)
+        with self.chain.looking() as transaction:
+            return reservations.profiles(transaction, dataset, analyst, version, before)
 
     def releases(
         self,
@@ -572,25 +585,27 @@ class Ledger:
         newest_first: bool = False,
     ) -> list[ReleaseRecord]:
         """Releases, at most `limit` after the one with that id: an analyst's own, or all."""
-        with self.chain.looking() as draft:
+        with self.chain.looking() as transaction:
             return releases.listed(
-                draft, analyst=analyst, dataset=dataset, after=after, limit=limit, newest_first=newest_first
+                transaction, analyst=analyst, dataset=dataset, after=after, limit=limit, newest_first=newest_first
             )
 
     def release_record(self, release: str, *, analyst: str | None = None) -> ReleaseRecord:
         """What was asked and charged under the id of a release."""
-        with self.chain.looking() as draft:
-            number = releases.number_of(draft, release, analyst)
-            return releases.record_of(draft, draft.book.reservations[number])
+        with self.chain.looking() as transaction:
+            number = releases.number_of(transaction, release, analyst)
+            return releases.record_of(transaction, transaction.state.reservations[number])
 
     def levels(self, *, analyst: str | None = None, dataset: str | None = None) -> Standings:
         """Every level, in the order in which they were registered; or an analyst's own, on one data set or on all."""
-        with self.chain.looking() as draft:
+        with self.chain.looking() as transaction:
             if analyst is None:
-                return Standings(standing_of(draft, level) for level in draft.book.levels.values())
+                return Standings(standing_of(transaction, level) for level in transaction.state.levels.values())
             if dataset is not None:
-                draft.book.dataset_for(dataset, analyst)
-            return Standings(standing_of(draft, grant.level) for grant in draft.book.grants_of(analyst, dataset))
+                transaction.state.dataset_for(dataset, analyst)
+            return Standings(
+                standing_of(transaction, grant.level) for grant in transaction.state.grants_of(analyst, dataset)
+            )
 
     def history(self) -> list[Entry]:
         """Every entry, in order, each checked against its hash and the one before it. `entries` reads page by page."""
@@ -620,9 +635,11 @@ class Ledger:
 
     def burn_down(self) -> dict[int, list[tuple[int, Fraction]]]:
         """For the number of each level: the used share of its budget, from 0 to 1, after each entry that changed it."""
-        with self.chain.looking() as draft:
-            levels = {number: level.used for number, level in draft.book.levels.items() if level.budget is not None}
-            head = draft.book.head.number
+        with self.chain.looking() as transaction:
+            levels = {
+                number: level.used for number, level in transaction.state.levels.items() if level.budget is not None
+            }
+            head = transaction.state.head.number
         with self.chain.glancing() as reader:
             shares = {level: used_of(reader, level, head, hashed) for level, hashed in levels.items()}
         return {level: steps for level, steps in shares.items() if steps}
@@ -642,35 +659,37 @@ class Ledger:
 
     def verifying(self) -> Generator[tuple[int, int], None, Verification]:
         """Verify as `verify` does, step by step: yield how many entries were checked, and of how many."""
-        with self.chain.looking() as draft:  # and derive it after that, so that writers need not wait
-            head = draft.book.head
-            states = {number: draft.state_of(level) for number, level in draft.book.levels.items()}
+        with self.chain.looking() as transaction:  # and derive it after that, so that writers need not wait
+            head = transaction.state.head
+            snapshots = {
+                number: transaction.stored_snapshot(level) for number, level in transaction.state.levels.items()
+            }
         with self.chain.glancing() as reader:
-            return (yield from verifying(reader, states, head))
+            return (yield from verifying(reader, snapshots, head))
 
     # -- inside ------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _administering(self, by: str | None) -> Iterator[Draft]:
+    def _administering(self, by: str | None) -> Iterator[Transaction]:
         """Open a transaction for a custodian's decision; `by` is kept in its entries, if given."""
         custodian = None if by is None else registration.named("by", by)
-        with self.chain.changing() as draft:
-            draft.by = custodian
-            yield draft
+        with self.chain.changing() as transaction:
+            transaction.by = custodian
+            yield transaction
 
-    def _standing(self, find: Callable[[Book], Level]) -> Standing:
-        with self.chain.looking() as draft:
-            return standing_of(draft, find(draft.book))
+    def _standing(self, find: Callable[[State], Level]) -> Standing:
+        with self.chain.looking() as transaction:
+            return standing_of(transaction, find(transaction.state))
 
     def _view(self, analyst: str | None = None) -> View:
-        with self.chain.looking() as draft:
-            book = draft.book
+        with self.chain.looking() as transaction:
+            state = transaction.state
             if analyst is None:
-                return View(book.hashes, book.head.number)
-            releases.require_admitted(draft, analyst)
-            levels = frozenset(grant.level.number for grant in book.grants_of(analyst))
-            owned = book.lists.get(entries_by(analyst))
-            return View(book.hashes, book.head.number, levels, 0 if owned is None else owned.count)
+                return View(state.hashes, state.head.number)
+            releases.require_admitted(transaction, analyst)
+            levels = frozenset(grant.level.number for grant in state.grants_of(analyst))
+            owned = state.lists.get(entries_by(analyst))
+            return View(state.hashes, state.head.number, levels, 0 if owned is None else owned.count)
 
 
 def _number(reservation: Reservation | int) -> int:

@@ -26,7 +26,7 @@ from giveortake.privacy.documents import promise_to_json
 
 if TYPE_CHECKING:
     from giveortake.accounting.filters import Filter
-    from giveortake.ledger.chain.chain import Draft
+    from giveortake.ledger.chain.chain import Transaction
     from giveortake.ledger.chain.entries import Json
     from giveortake.ledger.state.state import Level
     from giveortake.privacy import Guarantee
@@ -39,7 +39,7 @@ _PRECISE = Fraction(1, 1024)  # of a budget that is lowered
 _SQUARE = 10**12
 
 
-def change_budget(draft: Draft, level: Level, budget: Guarantee | Spent, reason: str) -> None:
+def change_budget(transaction: Transaction, level: Level, budget: Guarantee | Spent, reason: str) -> None:
     """Replace the promise of a level: its whole history is run again under the new filter.
 
     "spent" is the least promise of the same kind, up to a thousandth of it, that everything so far fits; δ stays.
@@ -49,13 +49,13 @@ def change_budget(draft: Draft, level: Level, budget: Guarantee | Spent, reason:
     has granted stays granted: it is set aside from an (ε, δ) promise and charged to any other. A larger allotment is
     taken from the levels above.
     """
-    own = list(own_history(draft, level))
+    own = list(own_history(transaction, level))
     promise = _least(level, own) if budget == "spent" else protecting("budget", budget, level.unit)
     if promise.neighbours != level.neighbours:
         raise LedgerMismatch(
             f"{level.name!r} counts neighbours as {level.neighbours}, and a new budget cannot change that"
         )
-    require_ungranted(draft.book, level)
+    require_ungranted(transaction.state, level)
     for allotment in level.allotments.values():
         require_addable(promise, allotment)
     guard, set_aside = _unspent(level, promise)
@@ -69,11 +69,16 @@ def change_budget(draft: Draft, level: Level, budget: Guarantee | Spent, reason:
         content["rest"] = promise_to_json(guard.budget)
     _rerun(guard, level, own, set_aside=set_aside)
     filters = {level.number: guard}
-    grant = draft.book.grant_of(level)
-    if grant is not None and draft.book.populations[draft.book.datasets[grant.datasets[0]].population].allotted:
-        content["above"], above_filters = take(draft, level.number, promise, draft.book.capped_above(grant.datasets))
+    grant = transaction.state.grant_of(level)
+    if (
+        grant is not None
+        and transaction.state.populations[transaction.state.datasets[grant.datasets[0]].population].allotted
+    ):
+        content["above"], above_filters = take(
+            transaction, level.number, promise, transaction.state.capped_above(grant.datasets)
+        )
         filters |= above_filters
-    draft.add("budget", content, filters)
+    transaction.add("budget", content, filters)
 
 
 def _unspent(level: Level, promise: Guarantee) -> tuple[Filter, bool]:

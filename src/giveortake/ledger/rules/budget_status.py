@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from giveortake.accounting.filters import Filter
     from giveortake.accounting.pricing import Account, Currency
-    from giveortake.ledger.chain.chain import Draft
+    from giveortake.ledger.chain.chain import Transaction
     from giveortake.ledger.chain.entries import Entry
-    from giveortake.ledger.state.state import Book, DataSet, Level
+    from giveortake.ledger.state.state import DataSet, Level, State
     from giveortake.privacy import Guarantee, Unit
     from giveortake.privacy.events import Event
 
@@ -75,9 +75,9 @@ class Trial:
         return Trial(twin, self._level, self._table)
 
 
-def trial_of(draft: Draft, level: Level, table: DataSet) -> Trial | None:
+def trial_of(transaction: Transaction, level: Level, table: DataSet) -> Trial | None:
     """A trial of a level as it stands; None if it has no cap of its own."""
-    guard = draft.filter_of(level)
+    guard = transaction.filter_of(level)
     return None if guard is None else Trial(guard.copy(), level, table)
 
 
@@ -146,11 +146,11 @@ def _row(level: Standing) -> tuple[str, ...]:
     return level.kind, level.name, level.unit.column or "row", budget, spent, granted
 
 
-def level_of_standing(book: Book, standing: Standing) -> Level:
+def level_of_standing(state: State, standing: Standing) -> Level:
     """The level that a standing describes; a standing of another ledger is refused."""
     if not isinstance(standing, Standing):
         raise InvalidParameter("level", standing, "is not a standing", hint=Advice("{levels} lists them"))
-    level = book.levels.get(standing.number)
+    level = state.levels.get(standing.number)
     if level is None or (level.kind, level.name, level.unit) != (standing.kind, standing.name, standing.unit):
         raise LedgerMismatch(
             f"the {standing.kind} {standing.name!r} is not level {standing.number} of this ledger",
@@ -159,9 +159,9 @@ def level_of_standing(book: Book, standing: Standing) -> Level:
     return level
 
 
-def standing_of(draft: Draft, level: Level) -> Standing:
+def standing_of(transaction: Transaction, level: Level) -> Standing:
     """The standing of a level."""
-    guard = draft.filter_of(level)
+    guard = transaction.filter_of(level)
     granted_part, own = _parts(level, None if guard is None else guard.share)
     return Standing(
         number=level.number,
@@ -229,7 +229,7 @@ class Outlook:
 
 
 def outlook(
-    draft: Draft,
+    transaction: Transaction,
     event: Event,
     *,
     dataset: str,
@@ -240,43 +240,46 @@ def outlook(
 ) -> Outlook:
     """Everything that a quote asks a ledger; with `question`, also whether that was paid for."""
     terms: Any = {"dataset": dataset, "analyst": analyst, "question": question}
-    level = deciding(draft, dataset, analyst)
-    trial = trial_of(draft, level, draft.book.dataset_for(dataset, analyst))
+    level = deciding(transaction, dataset, analyst)
+    trial = trial_of(transaction, level, transaction.state.dataset_for(dataset, analyst))
     after = None if trial is None else trial.after(event)
     return Outlook(
-        standing_of(draft, level),
-        admits(draft, event, dataset=dataset, analyst=analyst),
-        reservations.profiles(draft, dataset, analyst, version),
+        standing_of(transaction, level),
+        admits(transaction, event, dataset=dataset, analyst=analyst),
+        reservations.profiles(transaction, dataset, analyst, version),
         None if after is None else used_of(level, after.share),
-        question is not None and reservations.is_answered(draft, event, **terms),
-        reservations.would_wait(draft, event, request=request, **terms),
+        question is not None and reservations.is_answered(transaction, event, **terms),
+        reservations.would_wait(transaction, event, request=request, **terms),
     )
 
 
-def deciding(draft: Draft, dataset: str, analyst: str | None) -> Level:
+def deciding(transaction: Transaction, dataset: str, analyst: str | None) -> Level:
     """The level that decides about the next question: the analyst's cap with least left, else the population."""
-    table = draft.book.dataset_for(dataset, analyst)
-    own = [] if analyst is None else [grant.level for grant in draft.book.grants_of(analyst, dataset)]
+    table = transaction.state.dataset_for(dataset, analyst)
+    own = [] if analyst is None else [grant.level for grant in transaction.state.grants_of(analyst, dataset)]
     capped = [level for level in own if level.budget is not None]
     if len(capped) > 1:
-        return min(capped, key=lambda level: affordable(draft, level) or Fraction(0))
-    return capped[0] if capped else draft.book.population(table.population)
+        return min(capped, key=lambda level: affordable(transaction, level) or Fraction(0))
+    return capped[0] if capped else transaction.state.population(table.population)
 
 
-def affordable(draft: Draft, level: Level) -> Fraction | None:
+def affordable(transaction: Transaction, level: Level) -> Fraction | None:
     """The greatest ε, up to rounding, of a pure release that a level would admit now; None if it has no cap."""
     if level.closed is not None:
         return Fraction(0)
-    return draft.affordable(level)
+    return transaction.affordable(level)
 
 
-def admits(draft: Draft, event: Event, *, dataset: str, analyst: str | None) -> bool:
+def admits(transaction: Transaction, event: Event, *, dataset: str, analyst: str | None) -> bool:
     """Whether every level would admit an event now."""
-    table = draft.book.dataset_for(dataset, analyst)
+    table = transaction.state.dataset_for(dataset, analyst)
     return all(
         level.closed is None
-        and ((guard := draft.filter_of(level)) is None or guard.admits(reservations.level_event(event, level, table)))
-        for level in reservations.levels_of(draft.book, table, analyst)
+        and (
+            (guard := transaction.filter_of(level)) is None
+            or guard.admits(reservations.level_event(event, level, table))
+        )
+        for level in reservations.levels_of(transaction.state, table, analyst)
     )
 
 

@@ -22,7 +22,7 @@ and δ anew after seeing how the loss grew would prove nothing. Nor is a raise c
 (ε + d)-DP mechanism is more than an ε-DP one and a d-DP one together (randomized response with ε + d tells the truth
 more often), so that only twice the race's δ could be promised.
 
-What a grant takes from the levels above it, worked out on a draft; the theorem is in `allotments`.
+What a grant takes from the levels above it is worked out in a transaction, and refused or written whole.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from giveortake.accounting.filters import Filter
-    from giveortake.ledger.chain.chain import Draft
-    from giveortake.ledger.state.state import Book, Level
+    from giveortake.ledger.chain.chain import Transaction
+    from giveortake.ledger.state.state import Level, State
     from giveortake.privacy.events import Event
 
 
@@ -281,7 +281,7 @@ def _size(promise: Guarantee) -> Fraction:
 
 
 def take(
-    draft: Draft, number: int, promise: Guarantee, above: Iterable[Level]
+    transaction: Transaction, number: int, promise: Guarantee, above: Iterable[Level]
 ) -> tuple[dict[str, Json], dict[int, Filter]]:
     """What the grant of this number takes from the levels above it: as an entry says it, and their filters afterwards.
 
@@ -298,19 +298,19 @@ def take(
         if counted == level.allotments.get(number):
             continue
         try:
-            content, filters[level.number] = _taken(draft, level, number, counted)
+            content, filters[level.number] = _taken(transaction, level, number, counted)
         except BudgetExceeded as refusal:
             raise BudgetExceeded(
                 f"the {level.kind} {level.name!r} cannot grant that: {refusal.message}",
                 cost=refusal.cost,
                 remaining=refusal.remaining,
-                hint=_ways_out(draft, level, number, counted, refusal.remaining),
+                hint=_ways_out(transaction, level, number, counted, refusal.remaining),
             ) from None
         deductions[str(level.number)] = content
     return deductions, filters
 
 
-def require_ungranted(book: Book, level: Level) -> None:
+def require_ungranted(state: State, level: Level) -> None:
     """Refuse a first cap of a data set that analysts with allotments may ask already.
 
     An allotment is counted by levels that have a cap when it is granted, and what analysts spend of it by their own
@@ -318,18 +318,18 @@ def require_ungranted(book: Book, level: Level) -> None:
     """
     if level.kind != "data set" or level.budget is not None:
         return
-    grants = [grant for grant in book.grants.values() if level.name in grant.datasets]
-    if grants and book.populations[book.datasets[level.name].population].allotted:
+    grants = [grant for grant in state.grants.values() if level.name in grant.datasets]
+    if grants and state.populations[state.datasets[level.name].population].allotted:
         raise LedgerMismatch(
             f"the data set {level.name!r} has no cap, and {grants[0].analyst!r} was granted it without one",
             hint="cap a data set before you let analysts ask it, or lower their budget or that of the people",
         )
 
 
-def _ways_out(draft: Draft, level: Level, number: int, counted: Guarantee, left: object) -> str:
+def _ways_out(transaction: Transaction, level: Level, number: int, counted: Guarantee, left: object) -> str:
     """A hint if a grant does not fit. A raise that is charged whole may fit as a second, smaller grant."""
     if number not in level.allotments and level.charged and isinstance(counted, ApproxDP):
-        fitting = _fitting(draft, level, number, counted, left)
+        fitting = _fitting(transaction, level, number, counted, left)
         if fitting is not None:
             return (
                 "your own first question fixed how the rest of δ is used, and little of it can be granted since then: "
@@ -346,21 +346,21 @@ def _ways_out(draft: Draft, level: Level, number: int, counted: Guarantee, left:
     return "the whole allotment is taken from what is neither spent nor granted to others"
 
 
-def _fitting(draft: Draft, level: Level, number: int, counted: ApproxDP, left: object) -> str | None:
+def _fitting(transaction: Transaction, level: Level, number: int, counted: ApproxDP, left: object) -> str | None:
     """What could be granted at the same ε: with the δ that is left, or without one; None if its ε does not fit."""
     terms: Any = {"unit": counted.unit, "neighbours": counted.neighbours}
     if isinstance(left, Fraction) and 0 < left < counted.delta:
         with suppress(BudgetExceeded):
             least = ApproxDP(counted.epsilon, decimal_down(left), **terms)
-            _taken(draft, level, number, least)
+            _taken(transaction, level, number, least)
             return f"ε = {decimal(least.epsilon)}, δ = {decimal(least.delta)}"
     with suppress(BudgetExceeded):
-        _taken(draft, level, number, PureDP(counted.epsilon, **terms))
+        _taken(transaction, level, number, PureDP(counted.epsilon, **terms))
         return f"ε = {decimal(counted.epsilon)} without a δ"
     return None
 
 
-def _taken(draft: Draft, level: Level, number: int, counted: Guarantee) -> tuple[dict[str, Json], Filter]:
+def _taken(transaction: Transaction, level: Level, number: int, counted: Guarantee) -> tuple[dict[str, Json], Filter]:
     all_counted = (level.allotments | {number: counted}).values()
     if isinstance(level.budget, ApproxDP):
         unallotted(level.budget, all_counted)
@@ -371,26 +371,26 @@ def _taken(draft: Draft, level: Level, number: int, counted: Guarantee) -> tuple
     event = restated(counted)
     if number in level.granted:
         guard = filter_of(level.guarded, snapshot=level.initial)  # type: ignore[arg-type]  # (it has a budget)
-        for past_event in history(draft, level, instead={number: event}):
+        for past_event in history(transaction, level, instead={number: event}):
             guard.charge(past_event)
     else:
-        before = draft.filter_of(level)
+        before = transaction.filter_of(level)
         assert before is not None  # noqa: S101 (it has a budget)
         guard = before.copy()
         guard.charge(event)
     return {"event": plain("event", event.to_dict())}, guard
 
 
-def history(draft: Draft, level: Level, instead: dict[int, Event] | None = None) -> Iterator[Event]:
+def history(transaction: Transaction, level: Level, instead: dict[int, Event] | None = None) -> Iterator[Event]:
     """Everything that was charged to a level: by entries, and by the grants that are charged like questions."""
     granted: dict[int, Any] = {number: event_from_dict(event) for number, event in level.granted.items()}
     yield from (granted | (instead or {})).values()
-    yield from own_history(draft, level)
+    yield from own_history(transaction, level)
 
 
-def own_history(draft: Draft, level: Level) -> Iterator[Event]:
+def own_history(transaction: Transaction, level: Level) -> Iterator[Event]:
     """Everything that was charged to a level by entries."""
-    for entry in draft.history():
+    for entry in transaction.history():
         for charged, event in charges(entry):
             if charged == level.number:
                 yield event_from_dict(event)

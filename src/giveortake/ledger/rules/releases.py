@@ -26,10 +26,10 @@ from giveortake.privacy.events import event_from_json
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from giveortake.ledger.chain.chain import Draft
+    from giveortake.ledger.chain.chain import Transaction
     from giveortake.ledger.chain.entries import Entry
     from giveortake.ledger.chain.index import Hashes
-    from giveortake.ledger.chain.store import Transaction
+    from giveortake.ledger.chain.store import Tables
     from giveortake.ledger.state.state import Reserved
     from giveortake.privacy import Neighbours
     from giveortake.privacy.events import Event
@@ -85,7 +85,7 @@ class ReleaseRecord:
 
 
 def listed(
-    draft: Draft,
+    transaction: Transaction,
     *,
     analyst: str | None,
     dataset: str | None,
@@ -94,47 +94,47 @@ def listed(
     newest_first: bool,
 ) -> list[ReleaseRecord]:
     """Releases after one of them, the oldest first or the newest: of everybody, or an analyst's own alone."""
-    require_admitted(draft, analyst)
-    start = None if after is None else number_of(draft, after, analyst)
-    numbers = _numbers(draft, analyst, dataset, start, newest_first=newest_first)
-    reservations = (draft.book.reservations.get(number) for number in numbers)
+    require_admitted(transaction, analyst)
+    start = None if after is None else number_of(transaction, after, analyst)
+    numbers = _numbers(transaction, analyst, dataset, start, newest_first=newest_first)
+    reservations = (transaction.state.reservations.get(number) for number in numbers)
     return [
-        record_of(draft, _require_of(reserved, analyst, dataset))
+        record_of(transaction, _require_of(reserved, analyst, dataset))
         for reserved in islice(reservations, whole("limit", limit))
     ]
 
 
 def _numbers(
-    draft: Draft, analyst: str | None, dataset: str | None, start: int | None, *, newest_first: bool
+    transaction: Transaction, analyst: str | None, dataset: str | None, start: int | None, *, newest_first: bool
 ) -> Iterator[int]:
     """The numbers of reservations before or after one of them, in either order."""
     name = asked_of(analyst, dataset)
-    listed = draft.book.lists.get(name)
-    return iter(()) if listed is None else _listed(draft, name, listed.count, start, newest_first=newest_first)
+    listed = transaction.state.lists.get(name)
+    return iter(()) if listed is None else _listed(transaction, name, listed.count, start, newest_first=newest_first)
 
 
-def _listed(draft: Draft, name: str, count: int, start: int | None, *, newest_first: bool) -> Iterator[int]:
+def _listed(transaction: Transaction, name: str, count: int, start: int | None, *, newest_first: bool) -> Iterator[int]:
     """The same numbers, read page by page from a list in the database."""
     indexes = range(1, count + 1)
     if newest_first:
-        last = count if start is None else bisect_left(indexes, start, key=lambda index: _at(draft, name, index))
+        last = count if start is None else bisect_left(indexes, start, key=lambda index: _at(transaction, name, index))
         for stop in range(last, 0, -_PAGE):
-            yield from reversed(_page(draft, name, max(stop - _PAGE, 0), stop))
+            yield from reversed(_page(transaction, name, max(stop - _PAGE, 0), stop))
     else:
-        first = 0 if start is None else bisect_right(indexes, start, key=lambda index: _at(draft, name, index))
+        first = 0 if start is None else bisect_right(indexes, start, key=lambda index: _at(transaction, name, index))
         for after in range(first, count, _PAGE):
-            yield from _page(draft, name, after, min(after + _PAGE, count))
+            yield from _page(transaction, name, after, min(after + _PAGE, count))
 
 
-def _page(draft: Draft, name: str, after: int, stop: int) -> list[int]:
-    rows = draft.listed(name, after, stop)
+def _page(transaction: Transaction, name: str, after: int, stop: int) -> list[int]:
+    rows = transaction.listed(name, after, stop)
     if [index for index, _ in rows] != list(range(after + 1, stop + 1)):
         raise LedgerDamaged(INDEX, hint=RESTORE)
     return [number for _, number in rows]
 
 
-def _at(draft: Draft, name: str, index: int) -> int:
-    return _page(draft, name, index - 1, index)[0]
+def _at(transaction: Transaction, name: str, index: int) -> int:
+    return _page(transaction, name, index - 1, index)[0]
 
 
 def _require_of(reserved: Reserved | None, analyst: str | None, dataset: str | None) -> Reserved:
@@ -144,24 +144,24 @@ def _require_of(reserved: Reserved | None, analyst: str | None, dataset: str | N
     return reserved
 
 
-def number_of(draft: Draft, release: str, analyst: str | None) -> int:
+def number_of(transaction: Transaction, release: str, analyst: str | None) -> int:
     """The number of the reservation with this release id; another analyst's is as unknown as a false one."""
-    require_admitted(draft, analyst)
-    number = draft.book.ids.get(release)
-    if number is None or (analyst is not None and draft.book.reservations[number].analyst != analyst):
+    require_admitted(transaction, analyst)
+    number = transaction.state.ids.get(release)
+    if number is None or (analyst is not None and transaction.state.reservations[number].analyst != analyst):
         raise NotFound(f"there is no release {release!r}", hint=Advice("{releases} lists them"))
     return number
 
 
-def require_admitted(draft: Draft, analyst: str | None) -> None:
+def require_admitted(transaction: Transaction, analyst: str | None) -> None:
     """Refuse an analyst who was revoked."""
-    if analyst is not None and analyst in draft.book.revoked:
+    if analyst is not None and analyst in transaction.state.revoked:
         raise AccessDenied(f"the analyst {analyst!r} was revoked", hint="ask the custodian")
 
 
-def record_of(draft: Draft, reserved: Reserved) -> ReleaseRecord:
+def record_of(transaction: Transaction, reserved: Reserved) -> ReleaseRecord:
     """What the ledger says about one charge."""
-    entry = draft.stored(reserved.number)
+    entry = transaction.stored(reserved.number)
     content = entry.content
     record = content.get("record")
     is_counter = isinstance(record, dict) and "counter" in record
@@ -179,7 +179,7 @@ def record_of(draft: Draft, reserved: Reserved) -> ReleaseRecord:
         settled=reserved.answer is not None,
         failed=reserved.failed,
         free=not content["levels"],
-        told=is_counter and draft.book.drawn(reserved.number, 0) is not None,
+        told=is_counter and transaction.state.drawn(reserved.number, 0) is not None,
     )
 
 
@@ -413,12 +413,12 @@ class View:
     levels: frozenset[int] = frozenset()  # of the analyst
     owned: int = 0  # entries of the analyst
 
-    def entries(self, reader: Transaction, after: int, limit: int) -> list[Entry]:
+    def entries(self, reader: Tables, after: int, limit: int) -> list[Entry]:
         """At most `limit` entries, at most a page of them, with numbers greater than `after`."""
         stop = min(after + min(limit, PAGE), self.head)
         return self.hashes.page(after + 1, stop, reader) if after < stop else []
 
-    def of_analyst(self, reader: Transaction, analyst: str, after: int, limit: int) -> list[Entry]:
+    def of_analyst(self, reader: Tables, analyst: str, after: int, limit: int) -> list[Entry]:
         """The entries of one analyst. Numbers, hashes and levels of the chain would reveal how busy others are."""
         stop = min(after + min(limit, PAGE), self.owned)
         rows = reader.listed(entries_of(analyst), after, stop) if after < stop else []
@@ -426,7 +426,7 @@ class View:
             raise LedgerDamaged(INDEX, hint=RESTORE)
         return list(self._visible(rows, analyst, reader))
 
-    def _visible(self, rows: list[tuple[int, int]], analyst: str, reader: Transaction) -> Iterator[Entry]:
+    def _visible(self, rows: list[tuple[int, int]], analyst: str, reader: Tables) -> Iterator[Entry]:
         for index, number in rows:
             if not 0 < number <= self.head:
                 raise LedgerDamaged(INDEX, hint=RESTORE)
