@@ -293,8 +293,8 @@ def test_a_raise_that_is_charged_whole_counts_as_given_twice_and_never_as_spent(
         assert people.own == Fraction(1, 6)
         assert people.given == (1 + Fraction("1.2")) / 3
         assert people.given + people.own == Fraction("0.9")
-        outlook = ledger.outlook(Pure("0.15"), dataset="d", version="1")
-        assert outlook.used_after == Fraction("0.95")
+        admission = ledger.admission(Pure("0.15"), dataset="d", version="1")
+        assert admission.used_after == Fraction("0.95")
         ledger.verify()
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from giveortake.ledger import Allowance, Entry, Ledger, Standing
+    from giveortake.ledger import Allowance, BudgetStatus, Entry, Ledger
     from giveortake.privacy import Neighbours
 
 
@@ -236,7 +236,7 @@ def _export(ledger: Ledger, _arguments: argparse.Namespace) -> int:
     return 0
 
 
-def standings(ledger: Ledger, levels: list[Standing], asks: Mapping[int, str] | None = None) -> Table:
+def standings(ledger: Ledger, levels: list[BudgetStatus], asks: Mapping[int, str] | None = None) -> Table:
     """A table of who may spend what, and what is left; `asks` has the data sets of each level, by its number."""
     table = Table(pad_edge=False, box=None)
     table.add_column("level", no_wrap=True)
@@ -290,7 +290,7 @@ def print_failures(out: Console, allowances: list[Allowance]) -> None:
     out.print(f"  so far, {total}", soft_wrap=True)
 
 
-def _draw_burn_down(out: Console, levels: list[Standing], used: dict[int, list[tuple[int, Fraction]]]) -> None:
+def _draw_burn_down(out: Console, levels: list[BudgetStatus], used: dict[int, list[tuple[int, Fraction]]]) -> None:
     grid = Table.grid(padding=(0, 2))
     for level in levels:
         if level.number in used:
@@ -361,7 +361,7 @@ def _left(affordable: Fraction | None) -> str:
     return "" if affordable is None else f"ε ≤ {decimal(affordable)}"
 
 
-def _as_json(ledger: Ledger, levels: list[Standing], used: dict[int, list[tuple[int, Fraction]]]) -> dict[str, Any]:
+def _as_json(ledger: Ledger, levels: list[BudgetStatus], used: dict[int, list[tuple[int, Fraction]]]) -> dict[str, Any]:
     return {
         "ledger": ledger.name,
         "levels": [

@@ -14,7 +14,7 @@ from giveortake.ledger.ledger import Ledger
 from giveortake.ledger.opening import backup, move, reindex, restore
 from giveortake.ledger.opening import open_ledger as open  # noqa: A004 (gt.ledger.open is its name)
 from giveortake.ledger.rules.approvals import Approval, Principal, TokenRecord
-from giveortake.ledger.rules.budget_status import Standing, Trial
+from giveortake.ledger.rules.budget_status import BudgetStatus, TrialFilter
 from giveortake.ledger.rules.registration import Registered
 from giveortake.ledger.rules.releases import ReleaseRecord
 from giveortake.ledger.rules.reservations import Allowance, Reservation
@@ -23,15 +23,15 @@ from giveortake.ledger.state.verification import Verification
 __all__ = [
     "Allowance",
     "Approval",
+    "BudgetStatus",
     "Entry",
     "Ledger",
     "Principal",
     "Registered",
     "ReleaseRecord",
     "Reservation",
-    "Standing",
     "TokenRecord",
-    "Trial",
+    "TrialFilter",
     "Verification",
     "backup",
     "move",

@@ -2,7 +2,7 @@
 
 - What a custodian decides: populations, data sets, analysts, budgets, approvals and tokens.
 - Spending budgets: what is affordable, what is charged before the data is touched, and what is answered.
-- Reading a ledger: releases, standings, entries page by page, and verification.
+- Reading a ledger: releases, budget statuses, entries page by page, and verification.
 """
 
 from __future__ import annotations
@@ -17,10 +17,17 @@ from giveortake.ledger.chain.entries import canonical, digest, plain
 from giveortake.ledger.chain.entries import entries_of as entries_by
 from giveortake.ledger.rules import approvals, budget_status, registration, releases, reservations
 from giveortake.ledger.rules.budget_changes import Spent, change_budget
-from giveortake.ledger.rules.budget_status import Standing, Standings, Trial, level_of_standing, standing_of, trial_of
+from giveortake.ledger.rules.budget_status import (
+    BudgetStatus,
+    BudgetStatuses,
+    TrialFilter,
+    level_of,
+    status_of,
+    trial_of,
+)
 from giveortake.ledger.rules.registration import Registered, people_of, put
 from giveortake.ledger.rules.releases import View
-from giveortake.ledger.rules.reservations import Allowance, Reservation, Waiting, allowance
+from giveortake.ledger.rules.reservations import Allowance, PendingApproval, Reservation, allowance
 from giveortake.ledger.state.verification import Verification, used_of, verifying
 from giveortake.mechanisms.mechanism import Sensitive
 
@@ -96,7 +103,7 @@ class Ledger:
         failures: int | None = None,
         questions: int | None = None,
         by: str | None = None,
-    ) -> Standing:
+    ) -> BudgetStatus:
         """Register the people protected and their budget, or check that they are registered exactly so.
 
         `analysts` is "allotted" unless said otherwise: each has a budget of their own, taken from this one when it is
@@ -115,7 +122,7 @@ class Ledger:
                 failures=failures,
                 questions=questions,
             )
-        return self._standing(lambda state: state.population(name))
+        return self._status(lambda state: state.population(name))
 
     def dataset(
         self,
@@ -131,7 +138,7 @@ class Ledger:
         owner_confirms: str | None = None,
         approval_above: Guarantee | None = None,
         by: str | None = None,
-    ) -> Standing:
+    ) -> BudgetStatus:
         """Register a table of a population. All its tables share one budget; this one may also have a cap."""
         with self._administering(by) as transaction:
             registration.dataset(
@@ -147,7 +154,7 @@ class Ledger:
                 owner_confirms=owner_confirms,
                 approval_above=approval_above,
             )
-        return self._standing(lambda state: state.dataset(name).level)
+        return self._status(lambda state: state.dataset(name).level)
 
     def register(
         self,
@@ -224,7 +231,7 @@ class Ledger:
         failures: int | None = None,
         questions: int | None = None,
         by: str | None = None,
-    ) -> Standing:
+    ) -> BudgetStatus:
         """Let an analyst ask these data sets, within one budget for all of them together.
 
         It is an allotment: taken from the people's budget now and whole, and from then on the analyst's own, whatever
@@ -235,7 +242,7 @@ class Ledger:
             names = registration.analyst(
                 transaction, name, datasets, budget, approval_above, failures=failures, questions=questions
             )
-        return self._standing(lambda state: state.grants[name, names].level)
+        return self._status(lambda state: state.grants[name, names].level)
 
     def revoke(self, analyst: str, *, reason: str, by: str | None = None) -> None:
         """Revoke an analyst, who from now on can neither ask nor read answers."""
@@ -253,8 +260,8 @@ class Ledger:
                 transaction.add(kind, {"analyst": analyst, "reason": registration.named("reason", reason)})
 
     def change_budget(
-        self, level: Standing, budget: Guarantee | Spent, *, reason: str, by: str | None = None
-    ) -> Standing:
+        self, level: BudgetStatus, budget: Guarantee | Spent, *, reason: str, by: str | None = None
+    ) -> BudgetStatus:
         """Replace a level's promise: its history is run again, and the change refused if it does not fit.
 
         `budget="spent"` lowers it to what was spent and given, whatever is charged until then.
@@ -264,13 +271,13 @@ class Ledger:
         own size.
         """
         with self._administering(by) as transaction:
-            change_budget(transaction, level_of_standing(transaction.state, level), budget, reason)
-        return self._standing(lambda state: state.levels[level.number])
+            change_budget(transaction, level_of(transaction.state, level), budget, reason)
+        return self._status(lambda state: state.levels[level.number])
 
-    def reset_failures(self, level: Standing, *, reason: str, by: str | None = None) -> None:
+    def reset_failures(self, level: BudgetStatus, *, reason: str, by: str | None = None) -> None:
         """Record that the custodian looked at what failed, and allow as many failures again."""
         with self._administering(by) as transaction:
-            looked_at = level_of_standing(transaction.state, level)
+            looked_at = level_of(transaction.state, level)
             transaction.add("forgiven", {"level": looked_at.number, "reason": registration.named("reason", reason)})
 
     def failures(self) -> list[Allowance]:
@@ -340,17 +347,17 @@ class Ledger:
 
     # -- charging every level, durably, and storing one answer for each charge ---------------------------------
 
-    def affordable(self, level: Standing) -> Fraction | None:
+    def affordable(self, level: BudgetStatus) -> Fraction | None:
         """The greatest ε, up to rounding, of a pure release that a level would admit now; None if it has no cap."""
         with self.chain.looking() as transaction:
-            return budget_status.affordable(transaction, level_of_standing(transaction.state, level))
+            return budget_status.affordable(transaction, level_of(transaction.state, level))
 
-    def trial(self, level: Standing, *, dataset: str, analyst: str | None = None) -> Trial | None:
+    def trial(self, level: BudgetStatus, *, dataset: str, analyst: str | None = None) -> TrialFilter | None:
         """A copy of a level's filter, on which charges to a data set can be tried; None if the level has no cap."""
         with self.chain.looking() as transaction:
             return trial_of(
                 transaction,
-                level_of_standing(transaction.state, level),
+                level_of(transaction.state, level),
                 transaction.state.dataset_for(dataset, analyst),
             )
 
@@ -359,18 +366,18 @@ class Ledger:
         with self.chain.looking() as transaction:
             return budget_status.admits(transaction, event, dataset=dataset, analyst=analyst)
 
-    def deciding(self, dataset: str, *, analyst: str | None = None) -> Standing:
+    def deciding(self, dataset: str, *, analyst: str | None = None) -> BudgetStatus:
         """The level that decides about the next question, as it is now: an analyst's own, else the population's."""
         with self.chain.looking() as transaction:
-            return standing_of(transaction, budget_status.deciding(transaction, dataset, analyst))
+            return status_of(transaction, budget_status.deciding(transaction, dataset, analyst))
 
-    def rest(self, dataset: str, *, analyst: str | None = None) -> tuple[Standing, Fraction | None]:
+    def rest(self, dataset: str, *, analyst: str | None = None) -> tuple[BudgetStatus, Fraction | None]:
         """The level that decides about the next question, and what is affordable there."""
         with self.chain.looking() as transaction:
             level = budget_status.deciding(transaction, dataset, analyst)
-            return standing_of(transaction, level), budget_status.affordable(transaction, level)
+            return status_of(transaction, level), budget_status.affordable(transaction, level)
 
-    def outlook(
+    def admission(
         self,
         event: Event,
         *,
@@ -379,14 +386,14 @@ class Ledger:
         analyst: str | None = None,
         request: object = None,
         question: str | None = None,
-    ) -> budget_status.Outlook:
+    ) -> budget_status.Admission:
         """All that a quote needs: the level that decides, whether every level admits an event, and paid profiles.
 
         With `question`, also whether the asker paid for exactly that before; with `request`, whether it is approved.
         """
         with self.chain.looking() as transaction:
             terms: Any = {"dataset": dataset, "version": version, "analyst": analyst}
-            return budget_status.outlook(transaction, event, request=request, question=question, **terms)
+            return budget_status.admission(transaction, event, request=request, question=question, **terms)
 
     def reserve(
         self,
@@ -425,7 +432,7 @@ class Ledger:
             )
         if self.pace is not None:
             self.pace.begin()
-        if isinstance(reservation, Waiting):
+        if isinstance(reservation, PendingApproval):
             raise ApprovalRequired(
                 f"this spend is large for {reservation.level!r} and waits for approval (request {reservation.request})",
                 request=reservation.request,
@@ -596,15 +603,15 @@ class Ledger:
             number = releases.number_of(transaction, release, analyst)
             return releases.record_of(transaction, transaction.state.reservations[number])
 
-    def levels(self, *, analyst: str | None = None, dataset: str | None = None) -> Standings:
+    def levels(self, *, analyst: str | None = None, dataset: str | None = None) -> BudgetStatuses:
         """Every level, in the order in which they were registered; or an analyst's own, on one data set or on all."""
         with self.chain.looking() as transaction:
             if analyst is None:
-                return Standings(standing_of(transaction, level) for level in transaction.state.levels.values())
+                return BudgetStatuses(status_of(transaction, level) for level in transaction.state.levels.values())
             if dataset is not None:
                 transaction.state.dataset_for(dataset, analyst)
-            return Standings(
-                standing_of(transaction, grant.level) for grant in transaction.state.grants_of(analyst, dataset)
+            return BudgetStatuses(
+                status_of(transaction, grant.level) for grant in transaction.state.grants_of(analyst, dataset)
             )
 
     def history(self) -> list[Entry]:
@@ -677,9 +684,9 @@ class Ledger:
             transaction.by = custodian
             yield transaction
 
-    def _standing(self, find: Callable[[State], Level]) -> Standing:
+    def _status(self, find: Callable[[State], Level]) -> BudgetStatus:
         with self.chain.looking() as transaction:
-            return standing_of(transaction, find(transaction.state))
+            return status_of(transaction, find(transaction.state))
 
     def _view(self, analyst: str | None = None) -> View:
         with self.chain.looking() as transaction:

@@ -32,7 +32,7 @@ from giveortake.workload.workload import TableWish, Workload, ranges, total
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from giveortake.ledger import Approval, Ledger, Standing
+    from giveortake.ledger import Approval, BudgetStatus, Ledger
     from giveortake.plan import Relation
     from giveortake.plan.domains import Value
     from giveortake.privacy import Guarantee
@@ -89,7 +89,7 @@ def standing_document(session: Session) -> dict[str, Any]:
     return _document(*session.rest())
 
 
-def level_document(book: Ledger, standing: Standing) -> dict[str, Any]:
+def level_document(book: Ledger, standing: BudgetStatus) -> dict[str, Any]:
     """The state of any level of a ledger, for the custodian."""
     large = standing.approval_above
     named = {"number": standing.number, "name": standing.name, "allotted": standing.allotted}
@@ -97,7 +97,7 @@ def level_document(book: Ledger, standing: Standing) -> dict[str, Any]:
     return named | _document(standing, book.affordable(standing))
 
 
-def _document(standing: Standing, left: Fraction | None) -> dict[str, Any]:
+def _document(standing: BudgetStatus, left: Fraction | None) -> dict[str, Any]:
     return {
         "level": standing.kind,
         "budget": None if standing.budget is None else str(standing.budget),

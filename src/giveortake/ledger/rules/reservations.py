@@ -199,7 +199,7 @@ class Reservation:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PendingApproval:
     """A spend that the custodian has to approve first."""
 
     request: int
@@ -218,7 +218,7 @@ def reserve(
     version: str | None,
     description: str | None = None,
     record: object = None,
-) -> Reservation | Waiting:
+) -> Reservation | PendingApproval:
     """Charge every level that has not paid yet, or none of them.
 
     Guarantee: the decision and the charge are one transaction that no other writer can enter. A level that refuses
@@ -251,9 +251,9 @@ def reserve(
             transaction.state.reservations[pending].levels
         ):
             return _reservation(transaction, pending, analyst)
-    waiting = _waiting(transaction, _approving(transaction.state, table, levels), event, table, content)
-    if waiting is not None:
-        return waiting
+    approval = _pending_approval(transaction, _approving(transaction.state, table, levels), event, table, content)
+    if approval is not None:
+        return approval
     if paid is not None and not levels:
         original = transaction.stored(paid.answer).content["reservation"]
         repeated = _reservation(transaction, paid.by.get(analyst, original), analyst)
@@ -496,13 +496,13 @@ def _require_known(reserved: Reserved) -> None:
         )
 
 
-def _waiting(
+def _pending_approval(
     transaction: Transaction, levels: list[Level], event: Event, table: DataSet, content: dict[str, Any]
-) -> Waiting | None:
+) -> PendingApproval | None:
     """Whether some level finds this spend large, more than its threshold would admit, and nobody has approved it."""
     large = _finding_large(levels, event, table)
     request = None if large is None else approvals.decide(transaction, content)
-    return None if large is None or request is None else Waiting(request, large.name)
+    return None if large is None or request is None else PendingApproval(request, large.name)
 
 
 def _finding_large(levels: list[Level], event: Event, table: DataSet) -> Level | None:
