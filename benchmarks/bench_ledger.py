@@ -21,7 +21,7 @@ from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
 from bench_crash import server
-from giveortake.ledger.chain.index import Finds, Sieve
+from giveortake.ledger.chain.index import EntryIndex, Sieve
 from giveortake.ledger.opening import opened
 from giveortake.ledger.state.checkpoints import EVERY
 from giveortake.privacy import PureDP
@@ -122,7 +122,7 @@ def filled(where: str, charges: int, report: Report | None = None) -> float | No
         for number in range(ANALYSTS):
             ledger.analyst(f"analyst {number}", datasets=["visits"], budget=PureDP(10))
         if not written:
-            chain._state.finds = Finds(sieve=Sieve(NAMES * charges))  # noqa: SLF001 (what is said above)
+            chain._state.entry_index = EntryIndex(sieve=Sieve(NAMES * charges))  # noqa: SLF001 (what is said above)
         while written < charges:
             room = EVERY - (chain.length - chain._state.hashes.base)  # noqa: SLF001 (entries until a checkpoint)
             first, written = written, min(charges, written + max(1, -(-room // 2)))

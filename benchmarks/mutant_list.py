@@ -457,7 +457,7 @@ _ADMISSION = (
     _mutant(
         "an answer that somebody paid for is free for everybody",
         "ledger/rules/reservations.py",
-        "levels = [level for level in levels if level.number not in paid.levels]",
+        "levels = [level for level in levels if level.number not in release.levels]",
         "levels = []",
         "ledger/test_ledger_answers",
     ),
@@ -622,8 +622,8 @@ _IDENTITY = (
     _mutant(
         "an analyst with an allotment finds what others paid for",
         "ledger/state/state.py",
-        'return content["analyst"] if above.allotted else None, question',
-        "return None, question",
+        "return analyst if self.populations[self.datasets[dataset].population].allotted else None",
+        "return None",
         _ALLOTMENTS,
     ),
     _mutant(

@@ -54,7 +54,7 @@ def test_nothing_that_grows_with_charges_stays_in_memory(tmp_path: Path) -> None
         state = ledger.chain._state
         assert len(state._recent) <= EVERY
         assert len(state._settlements) <= EVERY
-        assert len(state.finds._here) <= 4 * EVERY
+        assert len(state.entry_index._here) <= 4 * EVERY
         assert state.hashes.head - state.hashes.base <= EVERY + 3
 
 

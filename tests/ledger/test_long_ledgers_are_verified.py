@@ -53,7 +53,7 @@ def test_verification_keeps_little_in_memory_whether_or_not_there_are_checkpoint
         state = replay.state
         assert state.hashes.head - state.hashes.base <= 2 * EVERY
         assert len(state._recent) + len(state._settlements) <= 2 * EVERY
-        assert len(state.finds._here) <= 8 * EVERY
+        assert len(state.entry_index._here) <= 8 * EVERY
         assert state.head == ledger.chain.head
     assert ledger.verify().reservations == CHARGES
 

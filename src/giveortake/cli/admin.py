@@ -95,7 +95,7 @@ def list_approvals(ledger: Ledger, _arguments: argparse.Namespace, out: Console)
 def _lines(approval: Approval) -> list[str]:
     record = approval.record if isinstance(approval.record, dict) else {}
     queries = [question["sql"] for question in record.get("questions", ()) if "sql" in question] or [
-        approval.asked or ""
+        approval.description or ""
     ]
     lines = [printable(text) for text in queries if text]
     if approval.reason is not None:

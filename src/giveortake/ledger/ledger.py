@@ -405,7 +405,7 @@ class Ledger:
         request: object = None,
         question: str | None = None,
         version: str | None = None,
-        asked: str | None = None,
+        description: str | None = None,
         record: object = None,
     ) -> Reservation:
         """Charge an event to every level, durably, before the data is touched. Nothing refunds it.
@@ -413,9 +413,9 @@ class Ledger:
         `key` is the analyst's idempotency key: the same key and request find the same reservation, and its answer.
         `question` names what is asked, bounds included: a stored answer to it is free for levels that have paid, and
         an analyst who asks it again before it is answered finds the reservation that is there. Reserve inside
-        `ledger.turn`, so that only one of those who ask the same at the same moment goes on to answer it. `asked` says
-        it in words, for whoever reads the ledger, and `record` exactly, so that the release can be read again by its
-        id; they decide nothing.
+        `ledger.turn`, so that only one of those who ask the same at the same moment goes on to answer it.
+        `description` says it in words, for whoever reads the ledger, and `record` exactly, so that the release can be
+        read again by its id; they decide nothing.
         """
         with self.chain.changing() as transaction:
             reservation = reservations.reserve(
@@ -427,7 +427,7 @@ class Ledger:
                 request=request,
                 question=question,
                 version=version,
-                description=asked,
+                description=description,
                 record=record,
             )
         if self.pace is not None:

@@ -504,7 +504,7 @@ class InteractiveMechanism:
             request=charge.request,
             question=charge.question,
             version=self.version,
-            asked=charge.words,
+            description=charge.words,
             record=charge.record,
         )
 

@@ -221,7 +221,7 @@ class Sieve:
 
 
 @final
-class Finds:
+class EntryIndex:
     """Entries by their names: those after entry `base` in memory, those before in the database.
 
     With a `sieve`, which has to be there from the first name on, only what it lets through is looked up there.

@@ -27,7 +27,7 @@ from giveortake.ledger.rules.registration import named
 if TYPE_CHECKING:
     from giveortake.ledger.chain.chain import Transaction
     from giveortake.ledger.chain.entries import Json
-    from giveortake.ledger.state.state import Requested, Token
+    from giveortake.ledger.state.state import ApprovalRequest, Token
     from giveortake.privacy.events import Event
 
 
@@ -81,8 +81,8 @@ _TOLD = ("analyst", "dataset", "event", "key", "question", "request", "version")
 class Approval:
     """A large spend that somebody asked for: what it asks, what it spends, by whom, and what became of it.
 
-    `asked` is the question in words, `record` the exact question if it is known (see `ReleaseRecord`). `event` is what
-    would be charged.
+    `description` is the question in words, `record` the exact question if it is known (see `ReleaseRecord`). `event` is
+    what would be charged.
     """
 
     request: int
@@ -92,7 +92,7 @@ class Approval:
     dataset: str
     version: str
     event: Event
-    asked: str | None
+    description: str | None
     record: Any
     reason: str | None = None
     by: str | None = None
@@ -117,7 +117,7 @@ def waiting(transaction: Transaction) -> list[int]:
     return sorted(request.id for request in transaction.state.requests.values() if request.state == "waiting")
 
 
-def _approval(transaction: Transaction, request: Requested) -> Approval:
+def _approval(transaction: Transaction, request: ApprovalRequest) -> Approval:
     entry = transaction.stored(request.number)
     decided = None if request.decision is None else transaction.stored(request.decision)
     decision: dict[str, Any] = {} if decided is None else dict(decided.content)
@@ -139,7 +139,7 @@ def _approval(transaction: Transaction, request: Requested) -> Approval:
     )
 
 
-def _is_over(transaction: Transaction, request: Requested) -> bool:
+def _is_over(transaction: Transaction, request: ApprovalRequest) -> bool:
     return request.state == "approved" and has_passed(request.expires, transaction.moment())
 
 
@@ -158,11 +158,11 @@ def deny(transaction: Transaction, request: int, reason: str) -> None:
     transaction.add("denied", _decision(waiting_request, reason))
 
 
-def _decision(request: Requested, reason: str) -> dict[str, Json]:
+def _decision(request: ApprovalRequest, reason: str) -> dict[str, Json]:
     return {"request": request.digest, "analyst": request.analyst, "reason": named("reason", reason)}
 
 
-def _open(transaction: Transaction, request: int) -> Requested:
+def _open(transaction: Transaction, request: int) -> ApprovalRequest:
     waiting_request = transaction.state.requests_by_id.get(request) if type(request) is int else None
     if (
         waiting_request is None
@@ -208,7 +208,7 @@ def is_approved(transaction: Transaction, content: dict[str, Any]) -> bool:
     return earlier is not None and earlier.state == "approved" and not _is_over(transaction, earlier)
 
 
-def _known(transaction: Transaction, content: dict[str, Any]) -> Requested | None:
+def _known(transaction: Transaction, content: dict[str, Any]) -> ApprovalRequest | None:
     names = approval_digests(content)
     return next((transaction.state.requests[name] for name in names if name in transaction.state.requests), None)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from giveortake.ledger.chain.entries import Entry
     from giveortake.ledger.chain.index import Hashes
     from giveortake.ledger.chain.store import Tables
-    from giveortake.ledger.state.state import Reserved
+    from giveortake.ledger.state.state import ReservationRecord
     from giveortake.privacy import Neighbours
     from giveortake.privacy.events import Event
 
@@ -43,10 +43,10 @@ _PAGE = 100  # numbers that are read at once
 class ReleaseRecord:
     """One charge: what was asked and what became of it. It holds no answer and no row.
 
-    `asked` says the question in words, without its constants; `record` says it exactly, constants included: what the
-    front end wrote down of the question, its plan and its terms, or None if a program charged without one.
-    `request` identifies it. `settled` says whether its answer is there, `told` whether a counter has released a period,
-    `failed` whether a failure was observed, and `free` whether it was asked before at this price, so that
+    `description` says the question in words, without its constants; `record` says it exactly, constants included: what
+    the front end wrote down of the question, its plan and its terms, or None if a program charged without one.
+    `request` identifies it. `settled` says whether its answer is there, `has_period` whether a counter has released a
+    period, `failed` whether a failure was observed, and `free` whether it was asked before at this price, so that
     nobody was charged.
     """
 
@@ -56,14 +56,14 @@ class ReleaseRecord:
     dataset: str
     version: str
     event: Event
-    asked: str | None
+    description: str | None
     record: Any
     request: Any
     key: str | None
     settled: bool
     failed: bool
     free: bool = False
-    told: bool = False
+    has_period: bool = False
 
     @property
     def tables(self) -> int:
@@ -73,7 +73,7 @@ class ReleaseRecord:
         """
         record = self.record if isinstance(self.record, dict) else {}
         if "counter" in record:
-            return int(self.told)
+            return int(self.has_period)
         if not self.settled:
             return 0
         return int(record["workload"]["count"]) if "workload" in record else len(record.get("questions", ()))
@@ -137,7 +137,7 @@ def _at(transaction: Transaction, name: str, index: int) -> int:
     return _page(transaction, name, index - 1, index)[0]
 
 
-def _require_of(reserved: Reserved | None, analyst: str | None, dataset: str | None) -> Reserved:
+def _require_of(reserved: ReservationRecord | None, analyst: str | None, dataset: str | None) -> ReservationRecord:
     """Check that a listed release is of this analyst and data set: a wrong index shows nobody another's."""
     if reserved is None or reserved.dataset != (dataset or reserved.dataset) or analyst not in {None, reserved.analyst}:
         raise LedgerDamaged(INDEX, hint=RESTORE)
@@ -159,7 +159,7 @@ def require_admitted(transaction: Transaction, analyst: str | None) -> None:
         raise AccessDenied(f"the analyst {analyst!r} was revoked", hint="ask the custodian")
 
 
-def record_of(transaction: Transaction, reserved: Reserved) -> ReleaseRecord:
+def record_of(transaction: Transaction, reserved: ReservationRecord) -> ReleaseRecord:
     """What the ledger says about one charge."""
     entry = transaction.stored(reserved.number)
     content = entry.content
@@ -179,7 +179,7 @@ def record_of(transaction: Transaction, reserved: Reserved) -> ReleaseRecord:
         settled=reserved.answer is not None,
         failed=reserved.failed,
         free=not content["levels"],
-        told=is_counter and transaction.state.drawn(reserved.number, 0) is not None,
+        has_period=is_counter and transaction.state.drawn(reserved.number, 0) is not None,
     )
 
 
@@ -234,7 +234,7 @@ def request_text(record: ReleaseRecord) -> str:
     questions = _questions(record)
     first = questions[0].get("sql") if questions else None
     if first is None:
-        return record.asked or "–"
+        return record.description or "–"
     return str(first) if len(questions) < 2 else f"{len(questions)} questions: {first}, …"
 
 

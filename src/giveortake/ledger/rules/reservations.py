@@ -40,7 +40,7 @@ from giveortake.errors import (
     PopulationClosed,
 )
 from giveortake.ledger.chain.chain import new_filter
-from giveortake.ledger.chain.entries import plain, request_digest
+from giveortake.ledger.chain.entries import plain, question_digest, request_digest
 from giveortake.ledger.rules import approvals
 from giveortake.ledger.rules.budgets import for_group
 from giveortake.ledger.rules.releases import minute, number_of
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from giveortake.accounting.filters import Filter
     from giveortake.advice import Face
     from giveortake.ledger.chain.chain import Transaction
-    from giveortake.ledger.state.state import DataSet, Level, Reserved, State
+    from giveortake.ledger.state.state import DataSet, Level, ReservationRecord, State
 
 
 @final
@@ -240,13 +240,13 @@ def reserve(
         return _again(transaction, *earlier, content)
     if version is not None and version != table.version:
         raise LedgerMismatch(f"{dataset!r} is at version {table.version!r} now, not {version!r}", hint="ask again")
-    paid_key = transaction.state.paid_key(content)
-    paid = None if paid_key is None else transaction.state.paid.get(paid_key)
-    if paid is not None:
-        content["answered_by"] = paid.answer
-        levels = [level for level in levels if level.number not in paid.levels]
-    elif key is None and paid_key is not None:
-        pending = transaction.state.unsettled.get((analyst, paid_key[1]))
+    digest = question_digest(content)
+    release = transaction.state.release(analyst, dataset, digest)
+    if release is not None:
+        content["answered_by"] = release.answer
+        levels = [level for level in levels if level.number not in release.levels]
+    elif key is None:
+        pending = transaction.state.unsettled(analyst, digest)
         if pending is not None and {level.number for level in levels} <= set(
             transaction.state.reservations[pending].levels
         ):
@@ -254,13 +254,13 @@ def reserve(
     approval = _pending_approval(transaction, _approving(transaction.state, table, levels), event, table, content)
     if approval is not None:
         return approval
-    if paid is not None and not levels:
-        original = transaction.stored(paid.answer).content["reservation"]
-        repeated = _reservation(transaction, paid.by.get(analyst, original), analyst)
+    if release is not None and not levels:
+        original = transaction.stored(release.answer).content["reservation"]
+        repeated = _reservation(transaction, release.by.get(analyst, original), analyst)
         if key is not None:
             _remember(transaction, repeated, content)
         return repeated
-    if paid is None:
+    if release is None:
         _require_allowance(transaction.state, table, levels, analyst)
     return _charge(transaction, levels, event, table, content)
 
@@ -281,9 +281,10 @@ def knows(
     earlier = None if key is None else of_key(transaction, analyst, key)
     if earlier is not None:
         return earlier[1] == request_digest(content)
-    paid_key = transaction.state.paid_key(content)
-    return paid_key is not None and (
-        paid_key in transaction.state.paid or (analyst, paid_key[1]) in transaction.state.unsettled
+    digest = question_digest(content)
+    return (
+        transaction.state.release(analyst, dataset, digest) is not None
+        or transaction.state.unsettled(analyst, digest) is not None
     )
 
 
@@ -300,9 +301,12 @@ def is_paid(transaction: Transaction, event: Event, *, dataset: str, analyst: st
 def is_answered(transaction: Transaction, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
     """Whether all levels of the asker paid for a stored answer to this question: it is free under any key."""
     table = transaction.state.dataset_for(dataset, analyst)
-    paid_key = transaction.state.paid_key(_content(event, table, analyst, None, request=None, question=question))
-    paid = None if paid_key is None else transaction.state.paid.get(paid_key)
-    return paid is not None and {level.number for level in levels_of(transaction.state, table, analyst)} <= paid.levels
+    content = _content(event, table, analyst, None, request=None, question=question)
+    release = transaction.state.release(analyst, dataset, question_digest(content))
+    return (
+        release is not None
+        and {level.number for level in levels_of(transaction.state, table, analyst)} <= release.levels
+    )
 
 
 def is_unsettled(transaction: Transaction, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
@@ -312,8 +316,8 @@ def is_unsettled(transaction: Transaction, event: Event, *, dataset: str, analys
 
 def _pending(transaction: Transaction, event: Event, dataset: str, analyst: str | None, question: str) -> int | None:
     table = transaction.state.dataset_for(dataset, analyst)
-    paid_key = transaction.state.paid_key(_content(event, table, analyst, None, request=None, question=question))
-    return None if paid_key is None else transaction.state.unsettled.get((analyst, paid_key[1]))
+    content = _content(event, table, analyst, None, request=None, question=question)
+    return transaction.state.unsettled(analyst, question_digest(content))
 
 
 def _content(
@@ -348,7 +352,7 @@ def settle(transaction: Transaction, number: int, answer: object) -> Any:
     return transaction.stored(reserved.answer).content["answer"]
 
 
-def require_not_stopped(state: State, reserved: Reserved) -> None:
+def require_not_stopped(state: State, reserved: ReservationRecord) -> None:
     """Refuse to store anything for an asker who has met a defect.
 
     Sessions make the same failure of this as of a defect, so that questions which were under way at that moment look
@@ -385,12 +389,12 @@ def require_failures_left(transaction: Transaction, number: int) -> None:
             _require_failures_left(transaction.state.levels[level], reserved.analyst)
 
 
-def _unanswered(transaction: Transaction, number: int) -> Reserved | None:
+def _unanswered(transaction: Transaction, number: int) -> ReservationRecord | None:
     reserved = _reserved(transaction, number)
     return reserved if reserved.answer is None else None
 
 
-def _reserved(transaction: Transaction, number: int) -> Reserved:
+def _reserved(transaction: Transaction, number: int) -> ReservationRecord:
     reserved = transaction.state.reservations.get(number)
     if reserved is None:
         raise NotFound(f"entry {number} is not a reservation")
@@ -487,7 +491,7 @@ def _again(transaction: Transaction, earlier: int, request: str, content: dict[s
     return _reservation(transaction, earlier, content["analyst"])
 
 
-def _require_known(reserved: Reserved) -> None:
+def _require_known(reserved: ReservationRecord) -> None:
     """Refuse a reservation whose answer may have been released and then lost."""
     if reserved.answer is None and reserved.lost is not None:
         raise LedgerMismatch(
@@ -555,7 +559,7 @@ def _charge(
         settled=answer is not None,
         answer=None if answer is None else transaction.stored(answer).content["answer"],
         id=content["id"],
-        **_paid(transaction, content),
+        **_payment(transaction, content),
     )
 
 
@@ -574,11 +578,12 @@ def _admitted(guard: Filter, level: Level, event: Event) -> Filter:
     return after
 
 
-def _paid(transaction: Transaction, content: Mapping[str, Any]) -> dict[str, str]:
+def _payment(transaction: Transaction, content: Mapping[str, Any]) -> dict[str, str]:
     """When the asker first paid for the stored answer of a reservation, and by which one; nothing of other askers."""
-    paid_key = None if content["answered_by"] is None else transaction.state.paid_key(content)
-    paid = None if paid_key is None else transaction.state.paid.get(paid_key)
-    own = None if paid is None else paid.by.get(content["analyst"])
+    analyst, dataset = content["analyst"], content["dataset"]
+    is_answered_before = content["answered_by"] is not None
+    release = transaction.state.release(analyst, dataset, question_digest(content)) if is_answered_before else None
+    own = None if release is None else release.by.get(analyst)
     if own is None:
         return {}
     first = transaction.stored(own)
@@ -601,7 +606,7 @@ def _reservation(transaction: Transaction, number: int, analyst: str | None) -> 
         settled=reserved.answer is not None,
         answer=answer,
         id=reserved.id,
-        **(_paid(transaction, entry.content) if free else own),
+        **(_payment(transaction, entry.content) if free else own),
     )
 
 
@@ -625,23 +630,26 @@ def profiles(
     if dataset not in state.profiles:
         return []
     own = {level.number for level in levels_of(state, table, analyst)}
-    payer = analyst if state.population(table.population).allotted else None
     profiles_by_answer: dict[int, tuple[Any, str, Any]] = {}
     for number in reversed(state.profiles[dataset]):
         reserved = state.reservations[number]
         if analyst is not None and reserved.analyst != analyst:
             continue  # nobody learns of another's reservation of the same profile
-        paid = None if reserved.question is None else state.paid.get((payer, reserved.question))
-        is_early = before is None or (paid is not None and paid.answer < before)
+        release = state.release(analyst, dataset, reserved.question)
+        is_early = before is None or (release is not None and release.answer < before)
         if (
             reserved.version == version
-            and paid is not None
-            and own <= paid.levels
-            and paid.answer not in profiles_by_answer
+            and release is not None
+            and own <= release.levels
+            and release.answer not in profiles_by_answer
             and is_early
         ):
             request = transaction.stored(number).content["request"]
-            profiles_by_answer[paid.answer] = request, reserved.id, transaction.stored(paid.answer).content["answer"]
+            profiles_by_answer[release.answer] = (
+                request,
+                reserved.id,
+                transaction.stored(release.answer).content["answer"],
+            )
     return list(profiles_by_answer.values())
 
 
@@ -677,7 +685,7 @@ def draws_of(transaction: Transaction, number: int) -> list[Any]:
     return [transaction.stored(entry).content["drawn"] for entry in entries if entry is not None]
 
 
-def _unsettled(transaction: Transaction, number: int) -> Reserved:
+def _unsettled(transaction: Transaction, number: int) -> ReservationRecord:
     reserved = _reservation_of_draws(transaction, number)
     if reserved.analyst in transaction.state.revoked:
         raise AccessDenied(f"the analyst {reserved.analyst!r} was revoked; the charge stands")
@@ -686,7 +694,7 @@ def _unsettled(transaction: Transaction, number: int) -> Reserved:
     return reserved
 
 
-def _reservation_of_draws(transaction: Transaction, number: int) -> Reserved:
+def _reservation_of_draws(transaction: Transaction, number: int) -> ReservationRecord:
     reserved = transaction.state.reservations.get(number)
     if reserved is None:
         raise NotFound(f"entry {number} is not a reservation")

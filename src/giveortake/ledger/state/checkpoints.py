@@ -2,8 +2,8 @@
 
 Guarantee: a ledger that is opened from a checkpoint is the one that is read from its first entry on. The state after a
 checkpoint's entry is a function of the entries before it: of what is small, the text of the checkpoint holds all; of
-the rest it holds hashes (`Hashes`, `Finds`). The entry holds the hash of that text, and the mark holds the hash of a
-later entry, or of this one. So a text that was edited, an older one in its place, or one of another ledger does not
+the rest it holds hashes (`Hashes`, `EntryIndex`). The entry holds the hash of that text, and the mark holds the hash of
+a later entry, or of this one. So a text that was edited, an older one in its place, or one of another ledger does not
 match; and a checkpoint that the mark does not remember yet is not believed, but derived again from the one before.
 """
 
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, final, get_arg
 
 from giveortake.errors import LedgerDamaged
 from giveortake.ledger.chain.entries import RESTORE, canonical, digest
-from giveortake.ledger.chain.index import Array, Finds, Hashes
+from giveortake.ledger.chain.index import Array, EntryIndex, Hashes
 from giveortake.ledger.chain.store import Tables
 from giveortake.ledger.rules.budgets import promise_from_json
-from giveortake.ledger.state.state import DataSet, Grant, Level, Listed, Requested, State, Token
+from giveortake.ledger.state.state import ApprovalRequest, DataSet, EntryList, Grant, Level, State, Token
 from giveortake.privacy import Guarantee, Neighbours, Unit
 from giveortake.privacy.documents import promise_to_json
 
@@ -34,16 +34,16 @@ Known: TypeAlias = "Mapping[Any, Mapping[int, Any]]"
 
 _WRITING = 5  # version of what `_encoded` writes, and of what a state forgets
 EVERY = 1024  # entries: reading as many takes a second where a million charges are behind them
-_BESIDE = frozenset({"finds", "hashes", "reader", "rows", "_recent", "_settlements"})
+_BESIDE = frozenset({"entry_index", "hashes", "reader", "rows", "_recent", "_settlements"})
 _PARTS = {
     DataSet: "data set",
     Grant: "grant",
     Level: "level",
-    Listed: "listed release",
-    Requested: "request",
+    EntryList: "listed release",
+    ApprovalRequest: "request",
     Token: "token",
 }  # with the names by which the shape knows them
-_WHOLE = {Level: "levels", Requested: "requests_by_id"}  # the field that holds what several fields refer to
+_WHOLE = {Level: "levels", ApprovalRequest: "requests_by_id"}  # the field that holds what several fields refer to
 _NAMES = {"Guarantee": Guarantee, "Neighbours": Neighbours, "Tables": Tables, "Unit": Unit}
 
 
@@ -60,7 +60,7 @@ class Checkpoint:
 
 def checkpoint_of(state: State) -> Checkpoint:
     """Make a checkpoint of a state, without changing the state."""
-    anchors, buckets = state.hashes.sealed(state.reader), state.finds.sealed(state.reader)
+    anchors, buckets = state.hashes.sealed(state.reader), state.entry_index.sealed(state.reader)
     chunks = {array.name: array.seal() for array in (anchors, buckets)}
     content = {name: _encoded(getattr(state, name), kind) for name, kind in _state_hints().items()}
     content |= {name: [[key, _fields(part)] for key, part in getattr(state, name).items()] for name in _WHOLE.values()}
@@ -71,7 +71,7 @@ def checkpoint_of(state: State) -> Checkpoint:
 def advance(state: State, checkpoint: Checkpoint, *, forget: bool) -> None:
     """Continue from a checkpoint of this state; with `forget`, drop from memory what it holds only as hashes."""
     state.hashes.advance(checkpoint.anchors, forget=forget)
-    state.finds.advance(checkpoint.buckets, state.hashes.head, forget=forget)
+    state.entry_index.advance(checkpoint.buckets, state.hashes.head, forget=forget)
     if forget:
         state.forget_recent()
 
@@ -109,7 +109,7 @@ def state_at(tables: Tables, number: int, text: str) -> State:
     parts |= {_WHOLE[kind]: objects for kind, objects in known.items()}
     state = State(**parts)
     state.hashes = Hashes(base, entry.previous, Array("anchors", content["anchors"], number))
-    state.finds = Finds(base, Array("finds", content["finds"], number))
+    state.entry_index = EntryIndex(base, Array("finds", content["finds"], number))
     state.reader = tables
     return state
 

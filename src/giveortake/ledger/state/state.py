@@ -28,7 +28,7 @@ from giveortake.ledger.chain.entries import (
     entries_of,
     question_digest,
 )
-from giveortake.ledger.chain.index import Finds, Hashes, name_of
+from giveortake.ledger.chain.index import EntryIndex, Hashes, name_of
 from giveortake.ledger.rules.budgets import charged_for, larger, promise_from_json
 from giveortake.privacy import Unit
 
@@ -114,7 +114,7 @@ class Grant:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Reserved:
+class ReservationRecord:
     """One reservation, and the entry that holds its answer, once there is one."""
 
     number: int
@@ -132,7 +132,7 @@ class Reserved:
 
 @final
 @dataclass(slots=True)
-class Paid:
+class Release:
     """A stored answer, the levels that have paid for it, and the first reservation by which each asker did."""
 
     answer: int
@@ -155,7 +155,7 @@ class Token:
 
 @final
 @dataclass(slots=True)
-class Requested:
+class ApprovalRequest:
     """A large spend that somebody asked for, and what the custodian decided. `digest` says what was asked."""
 
     number: int
@@ -249,7 +249,7 @@ def _reserved(state: State, number: int, content: Content) -> None:
         if reserved.question is not None:
             state.note(number, "asked", content["analyst"], reserved.question)
     elif reserved.question is not None:
-        payer = _payer(state, reserved)
+        payer = state.payer(reserved.analyst, reserved.dataset)
         if state.first("paid", payer, reserved.question) is None:
             raise LedgerDamaged(f"entry {number} gives out an answer that is not there", hint=RESTORE)
         if reserved.levels:
@@ -265,7 +265,7 @@ def _reserved(state: State, number: int, content: Content) -> None:
 def _alias(state: State, number: int, content: Content) -> None:
     """Count a further key for a release that is paid and answered as one question; it charges nothing."""
     analyst, reserved = content["analyst"], state.reservations[state.ids[content["release"]]]
-    if reserved.answer is None or _payer(state, reserved) not in {None, analyst}:
+    if reserved.answer is None or state.payer(reserved.analyst, reserved.dataset) not in {None, analyst}:
         raise LedgerDamaged(f"entry {number} gives out an answer that is not there", hint=RESTORE)
     _note_key(state, number, "alias", content)
     state.note(number, "aliased", analyst, reserved.id)
@@ -280,11 +280,6 @@ def _note_key(state: State, number: int, kind: str, content: Content) -> None:
     state.note(number, kind, *name)
 
 
-def _payer(state: State, reserved: Reserved) -> str | None:
-    """Who may see a stored answer: where analysts have allotments, only who paid for it; else everybody."""
-    return reserved.analyst if state.populations[state.datasets[reserved.dataset].population].allotted else None
-
-
 def _settled(state: State, number: int, content: Content) -> None:
     reserved = state.reservations.get(content["reservation"])
     if reserved is None or reserved.answer is not None:
@@ -292,7 +287,7 @@ def _settled(state: State, number: int, content: Content) -> None:
     state.note(number, "settled", reserved.number)
     state.remember_settlement(number, reserved.number)
     if reserved.question is not None:
-        payer = _payer(state, reserved)
+        payer = state.payer(reserved.analyst, reserved.dataset)
         if state.first("paid", payer, reserved.question) is None:
             state.note(number, "paid", payer, reserved.question)
 
@@ -328,7 +323,7 @@ def _repeated(state: State, _number: int, content: Content) -> None:
     _count_failure(state, state.reservations[content["reservation"]])
 
 
-def _count_failure(state: State, reserved: Reserved) -> None:
+def _count_failure(state: State, reserved: ReservationRecord) -> None:
     for level in reserved.own:
         state.levels[level].failed += 1
         state.levels[level].failed_ever += 1
@@ -340,7 +335,7 @@ def _forgiven(state: State, _number: int, content: Content) -> None:
 
 
 def _requested(state: State, number: int, content: Content) -> None:
-    new = Requested(number, content["id"], approval_digest(content), content["analyst"])
+    new = ApprovalRequest(number, content["id"], approval_digest(content), content["analyst"])
     state.requests[new.digest] = state.requests_by_id[new.id] = new
     _forget_requests(state, new.analyst)
 
@@ -490,7 +485,7 @@ class Rows:
 
 @final
 @dataclass(slots=True)
-class Listed:
+class EntryList:
     """The length of a list of entries, and a chained hash of their numbers."""
 
     count: int = 0
@@ -509,19 +504,21 @@ class State:
     levels: dict[int, Level] = field(default_factory=dict)
     revoked: set[str] = field(default_factory=set)
     fingerprints: dict[str, str] = field(default_factory=dict)
-    requests: dict[str, Requested] = field(default_factory=dict)  # the last that needed approval, by what was asked
-    requests_by_id: dict[int, Requested] = field(default_factory=dict)  # open ones, and the last closed ones
+    requests: dict[str, ApprovalRequest] = field(
+        default_factory=dict
+    )  # the last that needed approval, by what was asked
+    requests_by_id: dict[int, ApprovalRequest] = field(default_factory=dict)  # open ones, and the last closed ones
     tokens: dict[str, Token] = field(default_factory=dict)
     lost: int | None = None  # the last restoration after which nobody knows what was spent
     restored: int = 0  # the last restoration: what had no answer then will never have one
     asked: int = 0  # reservations
-    lists: dict[str, Listed] = field(default_factory=dict)  # of entries: those of an analyst, and what was asked
+    lists: dict[str, EntryList] = field(default_factory=dict)  # of entries: those of an analyst, and what was asked
     # -- beside what a checkpoint writes down
     hashes: Hashes = field(default_factory=Hashes)
-    finds: Finds = field(default_factory=Finds)
+    entry_index: EntryIndex = field(default_factory=EntryIndex)
     reader: Tables | None = None  # reads what is not in memory
     rows: Rows = field(default_factory=Rows)  # of the entries taken since they were last kept
-    _recent: dict[int, Reserved] = field(default_factory=dict)  # reservations since the last checkpoint
+    _recent: dict[int, ReservationRecord] = field(default_factory=dict)  # reservations since the last checkpoint
     _settlements: dict[int, int] = field(default_factory=dict)  # which reservations were settled since then, and where
 
     @property
@@ -539,7 +536,7 @@ class State:
         rows, self.rows = self.rows, Rows()
         return rows
 
-    def remember(self, reserved: Reserved) -> None:
+    def remember(self, reserved: ReservationRecord) -> None:
         """Keep a reservation in memory until the next checkpoint."""
         self._recent[reserved.number] = reserved
 
@@ -589,7 +586,7 @@ class State:
             askers = (None,) if asker is None else (None, asker)  # in one order, which checkpoints keep
             names += [asked_of(analyst, dataset) for analyst in askers for dataset in (None, entry.content["dataset"])]
         for name in names:
-            listed = self.lists.setdefault(name, Listed())
+            listed = self.lists.setdefault(name, EntryList())
             listed.count += 1
             listed.numbers = digest(f"{listed.numbers} {entry.number}")
             self.rows.lists.append((name, listed.count, entry.number))
@@ -647,26 +644,16 @@ class State:
         return Lookup(lambda dataset: self._numbers("profile", dataset) or None)
 
     @property
-    def reservations(self) -> Lookup[int, Reserved]:
+    def reservations(self) -> Lookup[int, ReservationRecord]:
         """Reservations by their number."""
         return Lookup(self._reservation)
-
-    @property
-    def paid(self) -> Lookup[tuple[str | None, str], Paid]:
-        """Stored answers, by who may see them and the digest of the question."""
-        return Lookup(lambda key: self._paid(*key))
-
-    @property
-    def unsettled(self) -> Lookup[tuple[str | None, str], int]:
-        """The last reservation, if it has no answer yet, by who asked and the digest of the question."""
-        return Lookup(lambda key: self._unsettled(*key))
 
     def drawn(self, number: int, index: int) -> int | None:
         """The entry that holds a reservation's draw at an index; None if there is none."""
         return self.first("drawn", number, index)
 
     def _numbers(self, kind: str, *parts: Json) -> list[int]:
-        return self.finds.numbers(name_of(kind, *parts), self.reader)
+        return self.entry_index.numbers(name_of(kind, *parts), self.reader)
 
     def aliased(self, analyst: str | None, release: str) -> int:
         """How many further keys an asker has for a release."""
@@ -684,9 +671,9 @@ class State:
 
     def note(self, number: int, kind: str, *parts: Json) -> None:
         """Note the kind and the parts by which an entry is found."""
-        self.rows.finds.append(self.finds.add(number, name_of(kind, *parts)))
+        self.rows.finds.append(self.entry_index.add(number, name_of(kind, *parts)))
 
-    def _as_reserved(self, number: int) -> Reserved | None:
+    def _as_reserved(self, number: int) -> ReservationRecord | None:
         """A reservation as its own entry states it, without what came later; None if it is none."""
         reserved = self._recent.get(number)
         if reserved is not None or not 0 < number <= self.hashes.base:
@@ -694,18 +681,18 @@ class State:
         entry = self.hashes.entry(number, self.reader)
         return self.reserved_as(number, entry.content) if entry.kind == "reserved" else None
 
-    def _reservation(self, number: int) -> Reserved | None:
+    def _reservation(self, number: int) -> ReservationRecord | None:
         reserved = self._as_reserved(number)
         if reserved is None or reserved.answer is not None:
             return reserved
         answer, failed = self.first("settled", number), self.first("failed", number) is not None
         return replace(reserved, answer=answer, failed=failed, lost=self.restored if self.restored > number else None)
 
-    def reserved_as(self, number: int, content: Mapping[str, Any]) -> Reserved:
+    def reserved_as(self, number: int, content: Mapping[str, Any]) -> ReservationRecord:
         """Build a reservation from the content of its entry."""
         levels = tuple(map(int, content["levels"]))
         kind = "population" if content["analyst"] is None else "analyst"
-        return Reserved(
+        return ReservationRecord(
             number,
             content["analyst"],
             content["dataset"],
@@ -717,22 +704,30 @@ class State:
             tuple(level for level in levels if self.levels[level].kind == kind),
         )
 
-    def _paid(self, payer: str | None, question: str) -> Paid | None:
-        """A stored answer: the first entry found settled the question, the later ones paid for that answer too."""
-        numbers = self._numbers("paid", payer, question)
+    def payer(self, analyst: str | None, dataset: str) -> str | None:
+        """Whose stored answers somebody finds: where analysts have allotments, only their own; else everybody's."""
+        return analyst if self.populations[self.datasets[dataset].population].allotted else None
+
+    def release(self, analyst: str | None, dataset: str, question: str | None) -> Release | None:
+        """The stored answer to the question with this digest; None if the analyst finds none.
+
+        The first entry noted settled the question, the later ones paid for that answer too.
+        """
+        numbers = [] if question is None else self._numbers("paid", self.payer(analyst, dataset), question)
         if not numbers:
             return None
         payers = [self.reservations[number] for number in (self._settles(numbers[0]), *numbers[1:])]
         by = {reserved.analyst: reserved.number for reserved in reversed(payers)}  # the first of each
-        return Paid(numbers[0], {level for reserved in payers for level in reserved.levels}, by)
+        return Release(numbers[0], {level for reserved in payers for level in reserved.levels}, by)
 
     def _settles(self, number: int) -> int:
         if number in self._settlements:
             return self._settlements[number]
         return int(self.hashes.entry(number, self.reader).content["reservation"])
 
-    def _unsettled(self, analyst: str | None, question: str) -> int | None:
-        numbers = self._numbers("asked", analyst, question)
+    def unsettled(self, analyst: str | None, question: str | None) -> int | None:
+        """The last reservation of an analyst for the question with this digest, if it has no answer yet."""
+        numbers = [] if question is None else self._numbers("asked", analyst, question)
         if not numbers or numbers[-1] < self.restored or self.reservations[numbers[-1]].answer is not None:
             return None
         return numbers[-1]
@@ -776,14 +771,6 @@ class State:
             self.populations[sets[0].population],
             *(table.level for table in sets if table.level.budget is not None),
         ]
-
-    def paid_key(self, content: Mapping[str, Any]) -> tuple[str | None, str] | None:
-        """The key of a stored answer: where analysts have allotments, only whoever paid finds it."""
-        question = question_digest(content)
-        if question is None:
-            return None
-        above = self.populations[self.datasets[content["dataset"]].population]
-        return content["analyst"] if above.allotted else None, question
 
     def grants_of(self, analyst: str, dataset: str | None = None) -> list[Grant]:
         """The grants of an analyst, for one data set or for any."""

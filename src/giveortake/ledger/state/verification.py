@@ -17,9 +17,19 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.accounting.filters import filter as filter_of
 from giveortake.errors import BudgetExceeded, GiveOrTakeError, LedgerDamaged, LedgerTooNew, LedgerUnavailable
 from giveortake.ledger.chain.chain import snapshot_of, used
-from giveortake.ledger.chain.entries import INDEX, NOTHING, RESTORE, Point, charges, digest, event_from_dict, read_entry
+from giveortake.ledger.chain.entries import (
+    INDEX,
+    NOTHING,
+    RESTORE,
+    Point,
+    charges,
+    digest,
+    event_from_dict,
+    question_digest,
+    read_entry,
+)
 from giveortake.ledger.chain.files import sync
-from giveortake.ledger.chain.index import Finds, Sieve, folded
+from giveortake.ledger.chain.index import EntryIndex, Sieve, folded
 from giveortake.ledger.chain.store import SQLiteStore
 from giveortake.ledger.chain.watermark import FileMark
 from giveortake.ledger.rules.budgets import (
@@ -151,7 +161,7 @@ def _require_indexes(reader: Tables, state: State) -> Iterator[None]:
         for bucket, pairs in groupby(rows, key=itemgetter(0)):
             bucket_hashes[bucket] = folded((number, name) for _, number, name in pairs)[0]
         yield
-    if bucket_hashes != dict(state.finds.sealed(None).items()):
+    if bucket_hashes != dict(state.entry_index.sealed(None).items()):
         raise LedgerDamaged(INDEX, hint=RESTORE)
     for level in state.levels.values():
         deque(_used(reader, level.number, head, level.used), maxlen=0)  # none of them is kept
@@ -175,7 +185,7 @@ class Replay:
         """With a `reader`, lookups are read there and checked, not kept in memory; `entries` is how many to expect."""
         self.state = State(reader=reader)
         if reader is not None:
-            self.state.finds = Finds(sieve=Sieve(_NAMES * entries))
+            self.state.entry_index = EntryIndex(sieve=Sieve(_NAMES * entries))
         self.guards: dict[int, Filter] = {}
         self._charged: dict[int, list[Event]] = {}
 
@@ -289,10 +299,9 @@ class Replay:
         state, content = self.state, entry.content
         reserved = state.reservations[state.ids[content["release"]]]
         table = state.dataset(reserved.dataset)
-        payer = content["analyst"] if state.population(table.population).allotted else None
-        paid = None if reserved.question is None else state.paid.get((payer, reserved.question))
+        release = state.release(content["analyst"], reserved.dataset, reserved.question)
         owed = {level.number for level in levels_of(state, table, content["analyst"])}
-        if paid is None or not owed <= paid.levels:
+        if release is None or not owed <= release.levels:
             raise LedgerDamaged(f"entry {entry.number} gives out an answer of somebody else", hint=RESTORE)
 
     def _check_levels(self, entry: Entry) -> None:
@@ -302,11 +311,10 @@ class Replay:
         event = event_from_dict(content["event"])
         owed = {level.number: level for level in levels_of(state, table, content["analyst"])}
         if content["answered_by"] is not None:
-            key = state.paid_key(content)
-            paid = None if key is None else state.paid.get(key)
-            if paid is None or paid.answer != content["answered_by"]:
+            release = state.release(content["analyst"], content["dataset"], question_digest(content))
+            if release is None or release.answer != content["answered_by"]:
                 raise LedgerDamaged(f"entry {entry.number} gives out an answer of somebody else", hint=RESTORE)
-            owed = {number: level for number, level in owed.items() if number not in paid.levels}
+            owed = {number: level for number, level in owed.items() if number not in release.levels}
         charged = {level: event_from_dict(part) for level, part in charges(entry)}
         if charged != {number: level_event(event, level, table) for number, level in owed.items()}:
             raise LedgerDamaged(f"entry {entry.number} did not charge the levels that had to pay", hint=RESTORE)
