@@ -358,6 +358,22 @@ def test_what_an_analyst_is_told_is_a_function_of_their_own_history(
             together.verify()
 
 
+def test_the_same_question_has_one_answer_for_each_of_those_who_paid_for_it(place: Place) -> None:
+    askers = (None, "ann", "bob")
+    with place.open() as ledger:
+        begin(ledger, PureDP(1))
+        for name in askers[1:]:
+            ledger.analyst(name, datasets=["d"], budget=PureDP("0.3"))
+        for name in askers:
+            reservation = ledger.reserve(TENTH, dataset="d", analyst=name, question="q")
+            assert (reservation.fresh, reservation.settled, len(reservation.charged) > 0) == (True, False, True)
+            ledger.settle(reservation, f"the answer of {name}")
+        for name in askers:
+            again = ledger.reserve(TENTH, dataset="d", analyst=name, question="q")
+            assert (again.charged, again.answer) == ((), f"the answer of {name}")
+        ledger.verify()
+
+
 def test_a_name_that_is_not_theirs_is_as_unknown_as_one_that_does_not_exist(place: Place) -> None:
     with place.open() as ledger:
         begin(ledger, PureDP(1))
