@@ -513,7 +513,7 @@ _ADMISSION = (
     ),
     _mutant(
         "a token lets in after it has ended",
-        "ledger/rules/approvals.py",
+        "ledger/rules/tokens.py",
         "or token.revoked or has_passed(token.expires, transaction.moment())",
         "or token.revoked",
         "ledger/test_tokens",

@@ -362,8 +362,8 @@ def test_the_same_question_has_one_answer_for_each_of_those_who_paid_for_it(plac
     askers = (None, "ann", "bob")
     with place.open() as ledger:
         begin(ledger, PureDP(1))
-        for name in askers[1:]:
-            ledger.analyst(name, datasets=["d"], budget=PureDP("0.3"))
+        for analyst in ("ann", "bob"):
+            ledger.analyst(analyst, datasets=["d"], budget=PureDP("0.3"))
         for name in askers:
             reservation = ledger.reserve(TENTH, dataset="d", analyst=name, question="q")
             assert (reservation.fresh, reservation.settled, len(reservation.charged) > 0) == (True, False, True)

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from giveortake.ledger import Approval, BudgetStatus, Entry, Ledger, TokenRecord
-    from giveortake.ledger.rules.approvals import Role
     from giveortake.ledger.rules.budget_changes import Spent
+    from giveortake.ledger.rules.tokens import Role
     from giveortake.privacy import Guarantee
 
 

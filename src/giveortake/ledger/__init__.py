@@ -13,11 +13,12 @@ from giveortake.ledger.chain.entries import Entry
 from giveortake.ledger.ledger import Ledger
 from giveortake.ledger.opening import backup, move, reindex, restore
 from giveortake.ledger.opening import open_ledger as open  # noqa: A004 (gt.ledger.open is its name)
-from giveortake.ledger.rules.approvals import Approval, Principal, TokenRecord
+from giveortake.ledger.rules.approvals import Approval
 from giveortake.ledger.rules.budget_status import BudgetStatus, TrialFilter
 from giveortake.ledger.rules.registration import Registered
 from giveortake.ledger.rules.releases import ReleaseRecord
 from giveortake.ledger.rules.reservations import Allowance, Reservation
+from giveortake.ledger.rules.tokens import Principal, TokenRecord
 from giveortake.ledger.state.verification import Verification
 
 __all__ = [

@@ -15,7 +15,7 @@ from giveortake.errors import ApprovalRequired, InvalidParameter, NotFound
 from giveortake.exact import whole
 from giveortake.ledger.chain.entries import canonical, digest, plain
 from giveortake.ledger.chain.entries import entries_of as entries_by
-from giveortake.ledger.rules import approvals, budget_status, registration, releases, reservations
+from giveortake.ledger.rules import approvals, budget_status, registration, releases, reservations, tokens
 from giveortake.ledger.rules.budget_changes import Spent, change_budget
 from giveortake.ledger.rules.budget_status import (
     BudgetStatus,
@@ -39,9 +39,10 @@ if TYPE_CHECKING:
 
     from giveortake.ledger.chain.chain import Chain, Transaction
     from giveortake.ledger.chain.entries import Entry
-    from giveortake.ledger.rules.approvals import Approval, Expiry, Principal, Role, TokenRecord
+    from giveortake.ledger.rules.approvals import Approval
     from giveortake.ledger.rules.releases import ReleaseRecord
     from giveortake.ledger.rules.reservations import Pace
+    from giveortake.ledger.rules.tokens import Expiry, Principal, Role, TokenRecord
     from giveortake.ledger.state.state import Level, State
     from giveortake.privacy import Guarantee, Unit
     from giveortake.privacy.events import Event
@@ -291,7 +292,7 @@ class Ledger:
         Of each analyst's closed requests, only the last two hundred are listed.
         """
         with self.chain.looking() as transaction:
-            return approvals.listed_approvals(transaction, analyst=analyst, waiting=waiting)
+            return approvals.listed(transaction, analyst=analyst, waiting=waiting)
 
     def granted(self, analyst: str) -> frozenset[str]:
         """The data sets that an analyst was granted, even if the analyst was revoked since."""
@@ -328,22 +329,22 @@ class Ledger:
         It ends after 90 days unless `expires` says otherwise. The ledger keeps the SHA-256 of the text alone.
         """
         with self._administering(by) as transaction:
-            return approvals.issue(transaction, role, analyst, expires)
+            return tokens.issue(transaction, role, analyst, expires)
 
     def revoke_token(self, token: str, *, reason: str, by: str | None = None) -> None:
         """Revoke the token of that id: it lets nobody in from now on."""
         with self._administering(by) as transaction:
-            approvals.revoke(transaction, token, reason)
+            tokens.revoke(transaction, token, reason)
 
     def authenticate(self, text: str) -> Principal | None:
         """Whom a token lets in now; None alike if it is unknown, wrong, revoked or expired."""
         with self.chain.looking() as transaction:
-            return approvals.authenticate(transaction, text)
+            return tokens.authenticate(transaction, text)
 
     def tokens(self) -> list[TokenRecord]:
         """Every token that was issued, without secrets."""
         with self.chain.looking() as transaction:
-            return approvals.listed_tokens(transaction)
+            return tokens.listed(transaction)
 
     # -- charging every level, durably, and storing one answer for each charge ---------------------------------
 
