@@ -477,7 +477,7 @@ _ADMISSION = (
     ),
     _mutant(
         "a changed budget forgets what was granted",
-        "ledger/rules/budget_changes.py",
+        "ledger/rules/budgets.py",
         "for event in (*granted, *own):",
         "for event in own:",
         _ALLOTMENTS,

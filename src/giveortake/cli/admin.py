@@ -21,7 +21,7 @@ from giveortake.cli.session_options import promise
 from giveortake.cli.shell import Command, number, terminal
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.exact import decimal
-from giveortake.ledger.rules.releases import promised
+from giveortake.ledger.rules.budgets import promise_text
 from giveortake.privacy import ApproxDP, PureDP
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from giveortake.ledger import Approval, BudgetStatus, Entry, Ledger, TokenRecord
-    from giveortake.ledger.rules.budget_changes import Spent
+    from giveortake.ledger.rules.budgets import Spent
     from giveortake.ledger.rules.tokens import Role
     from giveortake.privacy import Guarantee
 
@@ -109,7 +109,7 @@ def _price(ledger: Ledger, approval: Approval) -> str:
     """What would be charged, as a promise to the people of the data set; the name of the event if it makes none."""
     try:
         to = ledger.deciding(approval.dataset).budget or PureDP(1)  # the people's budget says who, and against what
-        return promised(approval.event.guarantee(unit=to.unit, neighbours=to.neighbours))
+        return promise_text(approval.event.guarantee(unit=to.unit, neighbours=to.neighbours))
     except GiveOrTakeError:
         return type(approval.event).__name__
 
@@ -157,7 +157,7 @@ def add_analyst(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> 
         approval_above=None if arguments.approval_above is None else promise(arguments.approval_above, None),
         by=arguments.by,
     )
-    cap = "" if granted.budget is None else f", up to {promised(granted.budget)}"
+    cap = "" if granted.budget is None else f", up to {promise_text(granted.budget)}"
     out.print(Text(f"{printable(granted.name)} may ask {printable(', '.join(arguments.dataset))}{cap}"))
 
 
@@ -190,9 +190,9 @@ def change_budget(ledger: Ledger, arguments: argparse.Namespace, out: Console) -
     is_lowered = arguments.budget == "spent" and arguments.budget_delta is None
     budget: Guarantee | Spent = "spent" if is_lowered else promise(arguments.budget, arguments.budget_delta)
     changed = ledger.change_budget(level, budget, reason=arguments.reason, by=arguments.by)
-    old_budget = "none" if level.budget is None else promised(level.budget)
+    old_budget = "none" if level.budget is None else promise_text(level.budget)
     out.print(
-        Text(f"{level.kind} {printable(level.name)}: {old_budget} before, {promised(changed.budget)} from now on")
+        Text(f"{level.kind} {printable(level.name)}: {old_budget} before, {promise_text(changed.budget)} from now on")
     )
     if isinstance(level.budget, ApproxDP) and isinstance(changed.budget, PureDP):
         option = f"--budget {arguments.budget},{decimal(level.budget.delta)}"

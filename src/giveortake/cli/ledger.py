@@ -29,7 +29,8 @@ from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, safe_
 from giveortake.exact import decimal
 from giveortake.ledger.chain.entries import canonical
 from giveortake.ledger.rules.budget_status import used_of_whole
-from giveortake.ledger.rules.releases import minute, promised, summary
+from giveortake.ledger.rules.budgets import promise_text
+from giveortake.ledger.rules.releases import minute, summary
 from giveortake.ledger.rules.reservations import revealed
 from giveortake.privacy.events import Pure
 from giveortake.session.ledger_discovery import usual_ledger
@@ -261,7 +262,7 @@ def standings(ledger: Ledger, levels: list[BudgetStatus], asks: Mapping[int, str
         bar = Text(_bar(level.own), style="red" if level.own == 1 else "cyan")
         given_cells = [f"{floor(100 * level.given)} %" if level.given else ""] if given_away else []
         left = "closed" if level.closed else _left(ledger.affordable(level))
-        table.add_row(*label_cells, Text(promised(level.budget)), bar, *given_cells, left)
+        table.add_row(*label_cells, Text(promise_text(level.budget)), bar, *given_cells, left)
     whom_all = f"each {next(iter(protected))} is protected" if len(protected) == 1 else ""
     spent = "spent: by questions of one's own; given: to analysts, used or not" if given_away else ""
     table.caption = Text("\n".join(filter(None, (whom_all, spent))))

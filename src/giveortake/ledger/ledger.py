@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, Self, final
 
 from giveortake.errors import ApprovalRequired, InvalidParameter, NotFound
 from giveortake.exact import whole
-from giveortake.ledger.chain.entries import canonical, digest, plain
+from giveortake.ledger.chain.entries import canonical, digest, named, plain
 from giveortake.ledger.chain.entries import entries_of as entries_by
 from giveortake.ledger.rules import approvals, budget_status, registration, releases, reservations, tokens
-from giveortake.ledger.rules.budget_changes import Spent, change_budget
 from giveortake.ledger.rules.budget_status import (
     BudgetStatus,
     BudgetStatuses,
@@ -25,6 +24,7 @@ from giveortake.ledger.rules.budget_status import (
     status_of,
     trial_of,
 )
+from giveortake.ledger.rules.budgets import Spent, change_budget
 from giveortake.ledger.rules.registration import Registered, people_of, put
 from giveortake.ledger.rules.releases import View
 from giveortake.ledger.rules.reservations import Allowance, PendingApproval, Reservation, allowance
@@ -258,7 +258,7 @@ class Ledger:
             if not transaction.state.grants_of(analyst):
                 raise NotFound(f"the ledger has no analyst {analyst!r}")
             if (analyst in transaction.state.revoked) != (kind == "revoked"):
-                transaction.add(kind, {"analyst": analyst, "reason": registration.named("reason", reason)})
+                transaction.add(kind, {"analyst": analyst, "reason": named("reason", reason)})
 
     def change_budget(
         self, level: BudgetStatus, budget: Guarantee | Spent, *, reason: str, by: str | None = None
@@ -279,7 +279,7 @@ class Ledger:
         """Record that the custodian looked at what failed, and allow as many failures again."""
         with self._administering(by) as transaction:
             looked_at = level_of(transaction.state, level)
-            transaction.add("forgiven", {"level": looked_at.number, "reason": registration.named("reason", reason)})
+            transaction.add("forgiven", {"level": looked_at.number, "reason": named("reason", reason)})
 
     def failures(self) -> list[Allowance]:
         """The failures that each analyst and the custodian may have and has had, and what these can reveal."""
@@ -680,7 +680,7 @@ class Ledger:
     @contextmanager
     def _administering(self, by: str | None) -> Iterator[Transaction]:
         """Open a transaction for a custodian's decision; `by` is kept in its entries, if given."""
-        custodian = None if by is None else registration.named("by", by)
+        custodian = None if by is None else named("by", by)
         with self.chain.changing() as transaction:
             transaction.by = custodian
             yield transaction

@@ -37,6 +37,7 @@ from giveortake.ledger.chain.entries import (
     Point,
     canonical,
     entry,
+    named,
     plain,
     read_entry,
 )
@@ -45,7 +46,6 @@ from giveortake.ledger.chain.store import SQLiteStore, Store, silent
 from giveortake.ledger.chain.watermark import FileMark, Home, Mark, MemoryMark, require_unremembered, unmarked
 from giveortake.ledger.ledger import Ledger
 from giveortake.ledger.rules.budgets import for_group
-from giveortake.ledger.rules.registration import named
 from giveortake.ledger.state.checkpoints import EVERY
 from giveortake.ledger.state.state import State
 from giveortake.ledger.state.verification import Replay

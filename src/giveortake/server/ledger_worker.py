@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from giveortake.ledger import Approval, BudgetStatus, Ledger
-    from giveortake.ledger.rules.budget_changes import Spent
+    from giveortake.ledger.rules.budgets import Spent
     from giveortake.ledger.state.verification import Verification
     from giveortake.privacy import Guarantee
     from giveortake.server.settings import Settings

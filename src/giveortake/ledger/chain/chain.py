@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from giveortake.ledger.chain.store import Notice, Store, Tables
     from giveortake.ledger.chain.watermark import Mark
     from giveortake.ledger.state.state import Level
-    from giveortake.privacy import Guarantee
 
 
 class Forkable(Protocol):
@@ -103,11 +102,6 @@ KEYED = "hmac-sha256:"  # how a fingerprint begins that was made with the secret
 def clock() -> str:
     """The time of day. It is written down for people and decides nothing."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def new_filter(budget: Guarantee) -> Filter:
-    """A filter that has admitted nothing yet."""
-    return filter_of(budget)
 
 
 def snapshot_of(guard: Filter) -> str:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 from giveortake.errors import AllowanceExceeded, ApprovalDenied, NotFound
-from giveortake.ledger.chain.entries import approval_digests, event_from_dict
-from giveortake.ledger.rules.registration import named
+from giveortake.ledger.chain.entries import approval_digests, event_from_dict, named
 from giveortake.ledger.rules.tokens import expiry, has_passed
 
 if TYPE_CHECKING:

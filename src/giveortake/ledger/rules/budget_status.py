@@ -17,7 +17,7 @@ from giveortake.answers import render
 from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerMismatch
 from giveortake.exact import decimal
 from giveortake.ledger.rules import reservations
-from giveortake.ledger.rules.budgets import part_of, promise_from_json
+from giveortake.ledger.rules.budgets import part_of, promise_from_json, promise_text
 from giveortake.ledger.rules.reservations import level_event
 from giveortake.privacy import ApproxDP
 
@@ -140,7 +140,7 @@ def status_table(statuses: Iterable[BudgetStatus]) -> str:
 
 
 def _row(level: BudgetStatus) -> tuple[str, ...]:
-    budget = "of its people" if level.budget is None else str(level.budget).partition(" (")[0]
+    budget = "of its people" if level.budget is None else promise_text(level.budget)
     spent = "" if level.own is None else "closed" if level.closed else render.used(level.own)
     granted = f"{decimal(100 * level.given, 3)} %" if level.given else ""
     return level.kind, level.name, level.unit.column or "row", budget, spent, granted

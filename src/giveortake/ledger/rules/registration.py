@@ -13,12 +13,12 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 from unicodedata import normalize
 
+from giveortake.accounting.filters import filter as filter_of
 from giveortake.advice import Advice
 from giveortake.errors import AccessDenied, InvalidParameter, LedgerMismatch, NotFound, SameTable
 from giveortake.exact import whole
-from giveortake.ledger.chain.chain import new_filter
-from giveortake.ledger.chain.entries import Json, asked_of, canonical, plain
-from giveortake.ledger.rules.budgets import promise_from_json, protecting, take
+from giveortake.ledger.chain.entries import Json, asked_of, canonical, named, plain
+from giveortake.ledger.rules.budgets import promise_from_json, promise_text, protecting, take
 from giveortake.ledger.state.state import FAILURES, DataSet
 from giveortake.privacy import ROW, Guarantee, Unit, unit
 from giveortake.privacy.documents import promise_to_json
@@ -135,15 +135,13 @@ def short(value: object, limit: int = 120) -> str:
     """A value as an error quotes it, cut to `limit` characters."""
     if isinstance(value, dict) and "promise" in value:
         under = "" if value.get("neighbours") == "add-remove" else " under change-one"
-        return str(promise_from_json(value)).partition(" (")[0] + under
+        return promise_text(promise_from_json(value)) + under
     text = "none" if value is None else repr(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 Analysts: TypeAlias = Literal["allotted", "pooled"]
 
-_LONGEST = 200
-LONGEST_REASON = 1000
 _RESERVED = "custodian"  # whom no analyst may be taken for
 
 
@@ -325,7 +323,7 @@ def analyst(
         allotment = grant.level.budget
         if allotment is not None and content["budget"] != promise_to_json(allotment):
             raise LedgerMismatch(
-                f"{name} already has an allotment of {str(allotment).partition(' (')[0]}",
+                f"{name} already has an allotment of {promise_text(allotment)}",
                 hint=Advice("change it with {change_budget}, or choose another name"),
             )
         _same(transaction, grant.level, content | allowance, "analyst")
@@ -384,14 +382,6 @@ def _allowance(failures: int | None, questions: int | None) -> dict[str, Json]:
     return allowance
 
 
-def named(parameter: str, name: object) -> str:
-    """Return a name if it is printable, not blank and not too long."""
-    longest = LONGEST_REASON if parameter == "reason" else _LONGEST
-    if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > longest:
-        raise InvalidParameter(parameter, name, f"is not a text of 1 to {longest} printable characters")
-    return name
-
-
 def _capped(budget: Guarantee | None, approval_above: Guarantee | None, unit: Unit) -> dict[str, Json]:
     return {
         "unit": unit.column,
@@ -413,7 +403,7 @@ def _add(
 ) -> None:
     filters = dict(above or {})
     if budget is not None:
-        guard = new_filter(protecting("budget", budget, unit))
+        guard = filter_of(protecting("budget", budget, unit))
         content["filter"] = plain("filter", guard.snapshot())  # what the promise was from the beginning
         filters[transaction.next_number()] = guard
     transaction.add(kind, content, filters)

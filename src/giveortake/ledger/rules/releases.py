@@ -19,7 +19,7 @@ from giveortake.answers.render import Listing
 from giveortake.errors import AccessDenied, GiveOrTakeError, LedgerDamaged, NotFound
 from giveortake.exact import decimal, whole
 from giveortake.ledger.chain.entries import INDEX, RESTORE, asked_of, entries_of, event_from_dict
-from giveortake.ledger.rules.budgets import promise_from_json
+from giveortake.ledger.rules.budgets import promise_from_json, promise_text
 from giveortake.ledger.state.state import OF_RESERVATIONS
 from giveortake.privacy.events import event_from_json
 
@@ -245,7 +245,7 @@ def price_of(record: ReleaseRecord) -> str:
         return "free: read again"
     if not spends:
         with suppress(GiveOrTakeError):
-            return promised(record.event.guarantee())
+            return promise_text(record.event.guarantee())
         return "–"
     if len(spends) > 1 and all(set(spend) == {"epsilon"} for spend in spends):
         return stated({"epsilon": str(sum(Fraction(spend["epsilon"]) for spend in spends))})
@@ -302,15 +302,6 @@ def _questions(record: ReleaseRecord) -> list[dict[str, Any]]:
 # -- entries ----------------------------------------------------------------------------------------------------------
 
 
-def promised(budget: object) -> str:
-    """A budget's numbers, without the sentence around them.
-
-    >>> promised(gt.PureDP("0.5")), promised(gt.ApproxDP(1, "1e-6"))
-    ('ε = 0.5', 'ε = 1, δ = 1e-6')
-    """
-    return str(budget).partition(" (")[0]
-
-
 def summary(entry: Entry, neighbours: Neighbours) -> str:
     """What an entry says, in a line."""
     content = entry.content
@@ -328,11 +319,12 @@ def summary(entry: Entry, neighbours: Neighbours) -> str:
         case "drawn":
             return f"draw {content['place'] + 1} for {_reserved(content)}" if "place" in content else _reserved(content)
         case "population":
-            return f"{content['name']}: {promised(promise_from_json(content['budget']))}"
+            return f"{content['name']}: {promise_text(promise_from_json(content['budget']))}"
         case "dataset":
             return f"{content['name']}, of the population {content['population']}"
         case "analyst":
-            cap = "" if content.get("budget") is None else f", up to {promised(promise_from_json(content['budget']))}"
+            budget = content.get("budget")
+            cap = "" if budget is None else f", up to {promise_text(promise_from_json(budget))}"
             return f"{content.get('name', 'you')} may ask {', '.join(content['datasets'])}{cap}"
         case "declared":
             return f"{content['name']}: domains declared, version {content['version']}"
@@ -357,7 +349,7 @@ def price(event: dict[str, Any], neighbours: Neighbours) -> str:
     'ε = 0.1'
     """
     with suppress(GiveOrTakeError):
-        return promised(event_from_json(json.dumps(event)).guarantee(neighbours=neighbours))
+        return promise_text(event_from_json(json.dumps(event)).guarantee(neighbours=neighbours))
     return _event(event)
 
 

@@ -27,6 +27,7 @@ from itertools import count, takewhile
 from math import comb
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.accounting.filters import filter as filter_of
 from giveortake.advice import Advice
 from giveortake.errors import (
     AccessDenied,
@@ -39,7 +40,6 @@ from giveortake.errors import (
     NotFound,
     PopulationClosed,
 )
-from giveortake.ledger.chain.chain import new_filter
 from giveortake.ledger.chain.entries import plain, question_digest, request_digest
 from giveortake.ledger.rules import approvals
 from giveortake.ledger.rules.budgets import for_group
@@ -514,7 +514,7 @@ def _finding_large(levels: list[Level], event: Event, table: DataSet) -> Level |
         (
             level
             for level in levels
-            if level.approval is not None and not new_filter(level.approval).admits(level_event(event, level, table))
+            if level.approval is not None and not filter_of(level.approval).admits(level_event(event, level, table))
         ),
         None,
     )

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
 from giveortake.advice import Advice
 from giveortake.errors import AccessDenied, InvalidParameter, NotFound
-from giveortake.ledger.chain.entries import digest
-from giveortake.ledger.rules.registration import named
+from giveortake.ledger.chain.entries import digest, named
 
 if TYPE_CHECKING:
     from giveortake.ledger.chain.chain import Transaction
