@@ -328,7 +328,7 @@ def _state() -> Iterator[Finding]:
 
 def _located_ledgers(folder: StateFolder) -> Iterator[str]:
     """Yield the ledgers that are at one of the paths where they were seen; they may have been seen at others, too."""
-    for path in folder.places():
+    for path in folder.record_paths():
         with suppress(GiveOrTakeError):
             seen = folder.read(path)
             if seen is not None and seen.moved_to is None and Path(seen.path).exists():
@@ -339,7 +339,7 @@ def _marks(folder: StateFolder) -> Iterator[Finding]:
     """Check that every mark can be read; a ledger that is gone is reported, and left to its custodian."""
     by_state: dict[str, list[Finding]] = defaultdict(list)
     whole, located = 0, set(_located_ledgers(folder))
-    for path in folder.places():
+    for path in folder.record_paths():
         try:
             seen = folder.read(path)
             point = None if seen is None else folder.mark(seen.ledger).read()

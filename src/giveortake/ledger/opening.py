@@ -43,7 +43,7 @@ from giveortake.ledger.chain.entries import (
 )
 from giveortake.ledger.chain.files import sync_folder
 from giveortake.ledger.chain.store import SQLiteStore, Store, silent
-from giveortake.ledger.chain.watermark import FileMark, Home, Mark, MemoryMark, require_unremembered, unmarked
+from giveortake.ledger.chain.watermark import FileMark, Home, Mark, MemoryMark, missing, require_unremembered, unmarked
 from giveortake.ledger.ledger import Ledger
 from giveortake.ledger.rules.budgets import for_group
 from giveortake.ledger.state.checkpoints import EVERY
@@ -150,7 +150,7 @@ def _mark_of(store: Store, keeper: Mark, *, create: bool) -> Point:
             raise NotFound(f"there is no ledger at {store.name}", hint=BEGIN)
         return keeper.begin(Point(secrets.token_hex(16), 0, NOTHING))
     if point.number and not exists and not store.exists():
-        raise LedgerMissing(f"the ledger {store.name} is gone; its mark remembers {point.number} entries", hint=RESTORE)
+        raise missing(store, point)
     return point
 
 

@@ -305,12 +305,12 @@ class StateFolder:
         """The ledger that was last seen at a path; None if none was."""
         return self.read(self._record_path(path))
 
-    def places(self) -> list[Path]:
+    def record_paths(self) -> list[Path]:
         """The small files of all paths at which a ledger was ever seen."""
         return sorted((self.path / "paths").glob("*"))
 
     def read(self, path: Path) -> Seen | None:
-        """Read one of the files in `places`; None if it is not there."""
+        """Read one of the files in `record_paths`; None if it is not there."""
         content = content_of(path)
         try:
             return None if content is None else Seen(**json.loads(content))
@@ -405,7 +405,7 @@ class Home:
         if point.number and not exists and not store.exists():
             if seen.moved_to is not None:
                 raise LedgerMissing(f"the ledger {store.name} was moved to {seen.moved_to}", hint="open it there")
-            raise _missing(store, point)
+            raise missing(store, point)
         return mark, point
 
     def _by_id(self, store: Store, *, read_only: bool) -> tuple[FileMark, Point]:
@@ -430,7 +430,7 @@ class Home:
 
         Writing here would make that one an old copy. Whatever cannot be read decides nothing: the mark still does.
         """
-        for record_path in self.folder.places() if _holds(self.path, mark) else ():
+        for record_path in self.folder.record_paths() if _holds(self.path, mark) else ():
             with suppress(LedgerDamaged, OSError):
                 seen = self.folder.read(record_path)
                 if seen is not None and seen.ledger == mark.ledger and seen.moved_to is None:
@@ -464,9 +464,9 @@ def require_unremembered(path: Path, mark: str | os.PathLike[str]) -> None:
         seen = home.folder.seen(home.path)
         own_mark = None if seen is None or seen.moved_to is not None else home.folder.mark(seen.ledger)
         point = None if own_mark is None else own_mark.read()
-        if (
-            own_mark is None or point is None or point.hash == NOTHING or _is_same(own_mark.path, mark)
-        ):  # begun, or moved away
+        if own_mark is None or point is None or point.hash == NOTHING:  # begun, or moved away
+            return
+        if os.path.realpath(own_mark.path) == os.path.realpath(mark):
             return
         raise LedgerMismatch(
             f"the mark of {path} is in the state folder {home.folder.path} and remembers {point.number} entries; "
@@ -484,11 +484,8 @@ def _holds(path: Path, mark: Point) -> bool:
     return False
 
 
-def _is_same(path: Path, mark: str | os.PathLike[str]) -> bool:
-    return os.path.realpath(path) == os.path.realpath(mark)
-
-
-def _missing(store: Store, mark: Point) -> LedgerMissing:
+def missing(store: Store, mark: Point) -> LedgerMissing:
+    """The error about a ledger that is gone, although its mark is there."""
     return LedgerMissing(f"the ledger {store.name} is gone; its mark remembers {mark.number} entries", hint=RESTORE)
 
 

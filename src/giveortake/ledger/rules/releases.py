@@ -96,7 +96,7 @@ def listed(
     """Releases after one of them, the oldest first or the newest: of everybody, or an analyst's own alone."""
     require_admitted(transaction, analyst)
     start = None if after is None else number_of(transaction, after, analyst)
-    numbers = _numbers(transaction, analyst, dataset, start, newest_first=newest_first)
+    numbers = _numbers(transaction, asked_of(analyst, dataset), start, newest_first=newest_first)
     reservations = (transaction.state.reservations.get(number) for number in numbers)
     return [
         record_of(transaction, _require_of(reserved, analyst, dataset))
@@ -104,17 +104,10 @@ def listed(
     ]
 
 
-def _numbers(
-    transaction: Transaction, analyst: str | None, dataset: str | None, start: int | None, *, newest_first: bool
-) -> Iterator[int]:
-    """The numbers of reservations before or after one of them, in either order."""
-    name = asked_of(analyst, dataset)
-    listed = transaction.state.lists.get(name)
-    return iter(()) if listed is None else _listed(transaction, name, listed.count, start, newest_first=newest_first)
-
-
-def _listed(transaction: Transaction, name: str, count: int, start: int | None, *, newest_first: bool) -> Iterator[int]:
-    """The same numbers, read page by page from a list in the database."""
+def _numbers(transaction: Transaction, name: str, start: int | None, *, newest_first: bool) -> Iterator[int]:
+    """The numbers of reservations in a list of the database, before or after one of them, read page by page."""
+    entries = transaction.state.lists.get(name)
+    count = 0 if entries is None else entries.count
     indexes = range(1, count + 1)
     if newest_first:
         last = count if start is None else bisect_left(indexes, start, key=lambda index: _at(transaction, name, index))

@@ -680,22 +680,15 @@ def keep(transaction: Transaction, number: int, index: int, content: object) -> 
 
 def draws_of(transaction: Transaction, number: int) -> list[Any]:
     """What was drawn for a reservation so far, in order."""
-    state, reservation = transaction.state, _reservation_of_draws(transaction, number).number
+    state, reservation = transaction.state, _reserved(transaction, number).number
     entries = takewhile(lambda entry: entry is not None, (state.drawn(reservation, index) for index in count()))
     return [transaction.stored(entry).content["drawn"] for entry in entries if entry is not None]
 
 
 def _unsettled(transaction: Transaction, number: int) -> ReservationRecord:
-    reserved = _reservation_of_draws(transaction, number)
+    reserved = _reserved(transaction, number)
     if reserved.analyst in transaction.state.revoked:
         raise AccessDenied(f"the analyst {reserved.analyst!r} was revoked; the charge stands")
     if reserved.answer is not None or reserved.lost is not None:
         raise LedgerMismatch("nothing more is drawn for what has an answer, or may have lost it")
-    return reserved
-
-
-def _reservation_of_draws(transaction: Transaction, number: int) -> ReservationRecord:
-    reserved = transaction.state.reservations.get(number)
-    if reserved is None:
-        raise NotFound(f"entry {number} is not a reservation")
     return reserved
