@@ -457,7 +457,7 @@ _ADMISSION = (
     _mutant(
         "an answer that somebody paid for is free for everybody",
         "ledger/rules/reservations.py",
-        "levels = [level for level in levels if level.number not in paid.levels]",
+        "levels = [level for level in levels if level.number not in release.levels]",
         "levels = []",
         "ledger/test_ledger_answers",
     ),
@@ -477,7 +477,7 @@ _ADMISSION = (
     ),
     _mutant(
         "a changed budget forgets what was granted",
-        "ledger/rules/budget_changes.py",
+        "ledger/rules/budgets.py",
         "for event in (*granted, *own):",
         "for event in own:",
         _ALLOTMENTS,
@@ -493,14 +493,14 @@ _ADMISSION = (
     _mutant(
         "an approval lets the same spend through again and again",
         "ledger/state/state.py",
-        "book.requests.pop(name, None)",
-        "book.requests.get(name)",
+        "state.requests.pop(name, None)",
+        "state.requests.get(name)",
         "ledger/test_approvals",
     ),
     _mutant(
         "an approval never ends",
         "ledger/rules/approvals.py",
-        'earlier.state == "approved" and not _is_over(draft, earlier):\n        return None',
+        'earlier.state == "approved" and not _is_over(transaction, earlier):\n        return None',
         'earlier.state == "approved":\n        return None',
         "ledger/test_approvals",
     ),
@@ -513,8 +513,8 @@ _ADMISSION = (
     ),
     _mutant(
         "a token lets in after it has ended",
-        "ledger/rules/approvals.py",
-        "or token.revoked or has_passed(token.expires, draft.moment())",
+        "ledger/rules/tokens.py",
+        "or token.revoked or has_passed(token.expires, transaction.moment())",
         "or token.revoked",
         "ledger/test_tokens",
     ),
@@ -556,8 +556,8 @@ _CHAIN = (
     _mutant(
         "entries are shown before the mark remembers them",
         "ledger/chain/chain.py",
-        "if draft.is_marked or self.mark.read() == self._book.head:",
-        "if draft:",
+        "if transaction.is_marked or self.mark.read() == self._state.head:",
+        "if transaction:",
         "ledger/test_ledger_hardening",
         "ledger/test_readers_beside_writers",
     ),
@@ -622,8 +622,8 @@ _IDENTITY = (
     _mutant(
         "an analyst with an allotment finds what others paid for",
         "ledger/state/state.py",
-        'return content["analyst"] if above.allotted else None, question',
-        "return None, question",
+        "return analyst if self.populations[self.datasets[dataset].population].allotted else None",
+        "return None",
         _ALLOTMENTS,
     ),
     _mutant(
@@ -782,7 +782,7 @@ _FAILURES = (
     _mutant(
         "a second answer to one charge is not the first",
         "ledger/rules/reservations.py",
-        'return draft.stored(reserved.answer).content["answer"]',
+        'return transaction.stored(reserved.answer).content["answer"]',
         'return plain("answer", answer)',
         "ledger/test_ledger_answers",
         _LEVELS,

@@ -26,9 +26,9 @@ from pathlib import Path
 if "giveortake.server.worker" in sys.orig_argv:
     from giveortake.engines.duckdb.engine import DuckDBEngine
     from giveortake.engines.runtime import out_of_time
-    from giveortake.ledger.ledger import Records
+    from giveortake.ledger.ledger import Ledger
     from giveortake.server import ledger_worker, session_worker
-    folder, verifying_as_usual = Path({!r}), Records.verifying
+    folder, verifying_as_usual = Path({!r}), Ledger.verifying
     guarded_as_usual, formatted_as_usual = DuckDBEngine._guarded, session_worker.formatted
 
     def guarded(self, *statement):
@@ -54,7 +54,7 @@ if "giveortake.server.worker" in sys.orig_argv:
             raise OverflowError
         return (yield from verifying_as_usual(self))
 
-    DuckDBEngine._guarded, session_worker.formatted, Records.verifying = guarded, formatted, verifying
+    DuckDBEngine._guarded, session_worker.formatted, Ledger.verifying = guarded, formatted, verifying
     ledger_worker._TURN = 0.0
 """
 

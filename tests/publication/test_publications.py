@@ -88,7 +88,7 @@ def test_a_workload_is_read_by_what_was_charged_or_not_at_all(
 
     written = AskedWorkload.to_json
     monkeypatch.setattr(AskedWorkload, "to_json", lambda self: {**written(self), "rows": 1})
-    record = next(each for each in session.releases() if "marginals" in (each.asked or ""))
+    record = next(each for each in session.releases() if "marginals" in (each.description or ""))
     with pytest.raises(LedgerMismatch):
         session.release(record.id, place=0)
 

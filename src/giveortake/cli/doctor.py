@@ -36,7 +36,7 @@ from giveortake.cli.shell import Command, terminal
 from giveortake.configuration import configurations, in_toml
 from giveortake.engines.protocol import GROUP, is_address
 from giveortake.errors import GiveOrTakeError, NotFound, did_you_mean, extra, safe_text
-from giveortake.ledger.chain.watermark import State, state_folder
+from giveortake.ledger.chain.watermark import StateFolder, state_folder
 from giveortake.ledger.opening import rehearsal
 from giveortake.plan import Domain, Kind
 from giveortake.plan.domains import declared
@@ -323,26 +323,26 @@ def _state() -> Iterator[Finding]:
         yield Finding("state", "folder", "ill", f"{folder} cannot be read and written", "set GIVEORTAKE_STATE")
         return
     yield Finding("state", "folder", "well", str(folder))
-    yield from _marks(State(folder))
+    yield from _marks(StateFolder(folder))
 
 
-def _located_ledgers(state: State) -> Iterator[str]:
+def _located_ledgers(folder: StateFolder) -> Iterator[str]:
     """Yield the ledgers that are at one of the paths where they were seen; they may have been seen at others, too."""
-    for path in state.places():
+    for path in folder.record_paths():
         with suppress(GiveOrTakeError):
-            seen = state.read(path)
+            seen = folder.read(path)
             if seen is not None and seen.moved_to is None and Path(seen.path).exists():
                 yield seen.ledger
 
 
-def _marks(state: State) -> Iterator[Finding]:
+def _marks(folder: StateFolder) -> Iterator[Finding]:
     """Check that every mark can be read; a ledger that is gone is reported, and left to its custodian."""
     by_state: dict[str, list[Finding]] = defaultdict(list)
-    whole, located = 0, set(_located_ledgers(state))
-    for path in state.places():
+    whole, located = 0, set(_located_ledgers(folder))
+    for path in folder.record_paths():
         try:
-            seen = state.read(path)
-            point = None if seen is None else state.mark(seen.ledger).read()
+            seen = folder.read(path)
+            point = None if seen is None else folder.mark(seen.ledger).read()
         except GiveOrTakeError as error:
             by_state["ill"].append(_refused("state", path.name[:12], error))
             continue

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from giveortake.ledger.rules.budget_status import Standing
+    from giveortake.ledger.rules.budget_status import BudgetStatus
     from giveortake.privacy import Guarantee
     from giveortake.session import Session
 
@@ -83,7 +83,7 @@ def largest_question(affordable: Fraction) -> str:
     return f"a question of up to ε = {decimal(affordable, 3)} is left" if affordable else "nothing is left"
 
 
-def allotted_share(status: Standing) -> str:
+def allotted_share(status: BudgetStatus) -> str:
     """The part of a budget that was given to analysts, in parentheses; empty if none was."""
     return f" ({decimal(100 * status.given, 3)} % given to analysts)" if status.given else ""
 
@@ -179,7 +179,7 @@ def stored_options(
         if ("data set", table) not in levels:
             return None
         with ledger.chain.looking() as transaction:
-            people = levels["population", transaction.book.dataset(table).population]
+            people = levels["population", transaction.state.dataset(table).population]
         privacy_unit = levels["data set", table].unit
         unit = "row" if privacy_unit == ROW else str(privacy_unit.column)
         options = [f"--unit {shlex.quote(unit)}"]

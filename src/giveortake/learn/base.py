@@ -489,7 +489,7 @@ class Learner(ABC):
         noises: list[tuple[str, Fraction, float | None]]
         noises = [(name, share, noise_of(vector_sum, request, share)) for (name, share), vector_sum in known]
         noises += [(name, share, None) for name, share in list(task.shares.items())[len(known) :]]
-        outlook = request.outlook()
+        admission = request.admission()
         return FitQuote(
             f"{self.stored_name}: {task.words()}",
             str(task.ground.spend),
@@ -497,9 +497,9 @@ class Learner(ABC):
             task.ground.rows,
             tuple(noises),
             n,
-            outlook.admitted or outlook.paid,
-            paid=outlook.paid,
-            approval=outlook.waits and not outlook.paid,
+            admission.admitted or admission.paid,
+            paid=admission.paid,
+            approval=admission.waits and not admission.paid,
         )
 
     def _require_signal(self, task: Task, request: RunRequest) -> None:

@@ -144,7 +144,7 @@ def _unclosed(page: Markup) -> str:
 
 def _title(table: PublishedTable) -> str:
     """The title: what was asked, in words and without its constants."""
-    title = printable(table.record.asked or f"a release of {table.record.dataset}")
+    title = printable(table.record.description or f"a release of {table.record.dataset}")
     return _sentence(title if len(title) <= _LONGEST else f"{title[: _LONGEST - 1]}…").removesuffix(".")
 
 

@@ -167,7 +167,7 @@ def collected(
         try:
             tables += _tables(session, record)
         except GiveOrTakeError as error:
-            omissions.append(LeftOut(record.id, record.asked or "", error.message))
+            omissions.append(LeftOut(record.id, record.description or "", error.message))
     return tables, omissions
 
 
@@ -200,7 +200,7 @@ def _texts(session: Releasing, record: ReleaseRecord) -> list[str | None]:
 
 def _query_in_words(record: ReleaseRecord, table_index: int, count: int, answer: Answer) -> str:
     """The question in words; of several that were asked together, with the number of this one."""
-    query = record.asked or "what was asked is not known"
+    query = record.description or "what was asked is not known"
     if count == 1:
         return query
     keys = ", ".join(column.name for column in answer.keys if not column.name.endswith("_consistent"))

@@ -25,8 +25,8 @@ from giveortake.wire.documents import approval_document, entry_document, level_d
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from giveortake.ledger import Approval, Ledger, Standing
-    from giveortake.ledger.rules.budget_changes import Spent
+    from giveortake.ledger import Approval, BudgetStatus, Ledger
+    from giveortake.ledger.rules.budgets import Spent
     from giveortake.ledger.state.verification import Verification
     from giveortake.privacy import Guarantee
     from giveortake.server.settings import Settings
@@ -327,7 +327,7 @@ def _budget(fields: dict[str, Any] | None) -> Guarantee | None:
     return None if fields is None else budget_said(fields)
 
 
-def _level(book: Ledger, number: int) -> Standing:
+def _level(book: Ledger, number: int) -> BudgetStatus:
     for level in book.levels():
         if level.number == number:
             return level

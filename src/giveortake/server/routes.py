@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 from giveortake.errors import did_you_mean
-from giveortake.ledger.rules.registration import LONGEST_REASON
+from giveortake.ledger.chain.entries import LONGEST_REASON
 from giveortake.server.limits import Work
 from giveortake.server.responses import MEDIA
 from giveortake.wire.errors import CAUSES

@@ -206,7 +206,7 @@ class Counter:
         alone = request.rows / float(self.spend.gaussian()) * math.sqrt(self.horizon)
         alone *= math.sqrt(2) if mechanism.budget.neighbours == "change-one" else 1.0
         share = share_of_budget(mechanism.budget, self._event)
-        outlook, is_charged = mechanism.outlook(self.charge()), self._is_charged
+        admission, is_charged = mechanism.admission(self.charge()), self._is_charged
         return CounterQuote(
             str(self.spend),
             self.cost,
@@ -216,13 +216,13 @@ class Counter:
             tuple(self._margins.tolist()),
             normal_margin(alone, self._miss),
             self._terms.confidence,
-            outlook.admitted or is_charged,
+            admission.admitted or is_charged,
             is_charged,
             share,
             self._caps,
             (*no_price(share, mechanism.budget, self._event, OTHER_BUDGET), _APPENDED),
             self._left_out(),
-            approval=outlook.waits and not is_charged,
+            approval=admission.waits and not is_charged,
         )
 
     @property

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from giveortake.compile import Caps, CustodianCaps, Measurement, Spend, Terms
     from giveortake.compile.measurement import Prepared
     from giveortake.engines import Engine, Keys
-    from giveortake.ledger import Ledger, Reservation, Standing, Trial
-    from giveortake.ledger.rules.budget_status import Outlook
+    from giveortake.ledger import BudgetStatus, Ledger, Reservation, TrialFilter
+    from giveortake.ledger.rules.budget_status import Admission
     from giveortake.mechanisms.vectors import Trusted
     from giveortake.plan import Origin, Question
     from giveortake.privacy import Guarantee
@@ -504,20 +504,20 @@ class InteractiveMechanism:
             request=charge.request,
             question=charge.question,
             version=self.version,
-            asked=charge.words,
+            description=charge.words,
             record=charge.record,
         )
 
-    def standing(self) -> Standing:
+    def standing(self) -> BudgetStatus:
         """The state of the level that decides about the next question: the analyst's own, else the population's."""
         return self.ledger.deciding(self.dataset, analyst=self.analyst)
 
-    def outlook(self, charge: Charge) -> Outlook:
+    def admission(self, charge: Charge) -> Admission:
         """What a quote asks the ledger about a charge: whether it would be admitted, and whether it was paid for."""
         scope: Any = {"dataset": self.dataset, "version": self.version, "analyst": self.analyst}
-        return self.ledger.outlook(charge.event, request=charge.request, question=charge.question, **scope)
+        return self.ledger.admission(charge.event, request=charge.request, question=charge.question, **scope)
 
-    def trial(self) -> Trial:
+    def trial(self) -> TrialFilter:
         """A copy of the filter that decides about the next question, to try charges on."""
         trial = self.ledger.trial(self.standing(), dataset=self.dataset, analyst=self.analyst)
         assert trial is not None  # noqa: S101 (what stands has a budget)

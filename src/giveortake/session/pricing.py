@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from giveortake.compile.formulas import Formula
     from giveortake.compile.noisy_measures import Combined
     from giveortake.exact import Number
-    from giveortake.ledger import Trial
+    from giveortake.ledger import TrialFilter
     from giveortake.plan import Question
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
@@ -229,7 +229,7 @@ class Pricing:
         return self.mechanism.is_paid([priced])
 
 
-def price_by_margin(pricing: Pricing, terms: Terms, trial: Trial) -> Priced:
+def price_by_margin(pricing: Pricing, terms: Terms, trial: TrialFilter) -> Priced:
     """Price a margin: with Laplace or Gaussian noise, whichever leaves more of the budget."""
     pot = pricing.mechanism.key_pot
     keys = terms.key_delta if terms.key_delta is not None or pot is None else pot / 10
@@ -260,7 +260,7 @@ def price_by_margin(pricing: Pricing, terms: Terms, trial: Trial) -> Priced:
     return replace(best, why=f"{_noise(best)}: {reason}, and {_percent(fitting[1][0])} with {_other_noise(best)}")
 
 
-def price_by_share(pricing: Pricing, terms: Terms, trial: Trial) -> Priced:
+def price_by_share(pricing: Pricing, terms: Terms, trial: TrialFilter) -> Priced:
     """Price a share of the budget: with Laplace or Gaussian noise, whichever makes narrower intervals."""
     assert terms.share is not None  # noqa: S101 (asked only then)
     options = list(_options(pricing, terms, trial))
@@ -297,7 +297,7 @@ class _Option:
     width: float
 
 
-def _options(pricing: Pricing, terms: Terms, trial: Trial) -> Iterator[_Option]:
+def _options(pricing: Pricing, terms: Terms, trial: TrialFilter) -> Iterator[_Option]:
     """For each account and each kind of noise, the spend that costs the share of the account's limit."""
     share, pot = terms.share or Fraction(0), trial.pot
     keys = terms.key_delta if terms.key_delta is not None or pot is None else share * pot.limit

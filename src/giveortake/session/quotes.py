@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from giveortake.answers.terms import Caps
     from giveortake.compile import Measurement, Terms
-    from giveortake.ledger.rules.budget_status import Outlook
+    from giveortake.ledger.rules.budget_status import Admission
     from giveortake.plan import Question
     from giveortake.privacy import Guarantee
     from giveortake.session.mechanism import InteractiveMechanism, Priced
@@ -217,8 +217,8 @@ class Quote:
 def quote_of(mechanism: InteractiveMechanism, priced: Priced, terms: Terms) -> Quote:
     """The quote of a priced question."""
     measurement, confidence, n = priced.made, terms.confidence, terms.n
-    outlook = mechanism.outlook(mechanism.charge([priced]))
-    mechanism = replace(mechanism, paid_profiles=tuple(outlook.profiles))
+    admission = mechanism.admission(mechanism.charge([priced]))
+    mechanism = replace(mechanism, paid_profiles=tuple(admission.profiles))
     margins: dict[str, float | str | None] = dict(column_margins(measurement, confidence, n))
     measures = without_data(measurement.measures, measurement.noises)
     miss = quoted_miss(measurement, confidence)
@@ -238,8 +238,8 @@ def quote_of(mechanism: InteractiveMechanism, priced: Priced, terms: Terms) -> Q
         noise=noise_in_words(measurement),
         contributions=caps_in_words(measurement),
         keys=_keys(measurement),
-        remaining=outlook.standing.remaining,
-        admitted=priced.refusal is None and (outlook.admitted or outlook.paid),
+        remaining=admission.status.remaining,
+        admitted=priced.refusal is None and (admission.admitted or admission.paid),
         confidence=confidence,
         advice=tuple(_advice(measurement, is_best=terms.best_caps)),
         remarks=(
@@ -251,26 +251,26 @@ def quote_of(mechanism: InteractiveMechanism, priced: Priced, terms: Terms) -> Q
             *_remarks(measurement, margins, terms),
             *(
                 []
-                if outlook.admitted or outlook.paid
-                else missing_for_keys(outlook.standing, deltas_of([measurement]))[:1]
+                if admission.admitted or admission.paid
+                else missing_for_keys(admission.status, deltas_of([measurement]))[:1]
             ),
         ),
         left_out=left_out,
         worthless=worthless(mechanism, priced.question, measurement, terms, margins),
         doubt=doubt_about_keys(mechanism, priced.question, measurement, terms),
-        used_after=_used_after(outlook),
-        paid=priced.refusal is None and outlook.paid,
-        approval=outlook.waits and not outlook.paid,
+        used_after=_used_after(admission),
+        paid=priced.refusal is None and admission.paid,
+        approval=admission.waits and not admission.paid,
         spans=spans_of_means(measurement),
     )
 
 
-def _used_after(outlook: Outlook) -> Fraction | None:
+def _used_after(admission: Admission) -> Fraction | None:
     """How much of the budget would be used after the answer; None if it is not admitted. A replay adds nothing."""
-    if outlook.paid:
-        standing = outlook.standing
+    if admission.paid:
+        standing = admission.status
         return None if standing.own is None else standing.given + standing.own
-    return outlook.used_after if outlook.admitted else None
+    return admission.used_after if admission.admitted else None
 
 
 def _keys(measurement: Measurement) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from giveortake.compile import Measurement
-    from giveortake.ledger.rules.budget_status import Standing
+    from giveortake.ledger.rules.budget_status import BudgetStatus
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
 
@@ -88,7 +88,7 @@ def deltas_of(measurements: Iterable[Measurement]) -> Fraction:
     )
 
 
-def missing_for_keys(standing: Standing, needed: Fraction) -> list[str]:
+def missing_for_keys(standing: BudgetStatus, needed: Fraction) -> list[str]:
     """A sentence if there is not enough δ left for finding keys; else nothing."""
     pot = standing.remaining.get("δ") if isinstance(standing.remaining, dict) else None
     if pot is None or needed <= pot:

@@ -469,7 +469,7 @@ def _kind(record: ReleaseRecord) -> str:
     content, request = record.record, record.request
     if isinstance(request, dict) and "run" in request:
         raise Unprovable(
-            f"the release {record.id!r} comes from a run, and holds no table: {record.asked}",
+            f"the release {record.id!r} comes from a run, and holds no table: {record.description}",
             hint="save the model or the synthetic table that the run returned: to_json, to_parquet",
         )
     if isinstance(content, dict) and content.get("format") == FORMAT:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from giveortake.compile import Spend
     from giveortake.engines import KeyColumn, VectorSum
     from giveortake.ledger import Reservation
-    from giveortake.ledger.rules.budget_status import Outlook
+    from giveortake.ledger.rules.budget_status import Admission
     from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.mechanisms.selection import Candidate
     from giveortake.mechanisms.sparse_vector import Chosen
@@ -680,9 +680,9 @@ class RunRequest:
     def _charge(self) -> Charge:
         return Charge(self.event, {"questions": [], "refines": [], "part": None, "run": self.identity}, self.words)
 
-    def outlook(self) -> Outlook:
+    def admission(self) -> Admission:
         """What a quote asks the ledger: whether the charge would be admitted now, and whether it would wait."""
-        return self._mechanism.outlook(self._charge)
+        return self._mechanism.admission(self._charge)
 
     def _question(self, table: Sequence[KeyColumn]) -> Question:
         for column in table:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from giveortake.answers.terms import AskTerms, Confidence, LeftOut
     from giveortake.compile import Caps
     from giveortake.exact import Number
-    from giveortake.ledger import Reservation, Trial
+    from giveortake.ledger import Reservation, TrialFilter
     from giveortake.plan import Relation
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
@@ -138,7 +138,7 @@ class WorkloadPricing:
 
     # -- a margin, and a share ----------------------------------------------------------------------------------
 
-    def _by_margin(self, terms: Terms, trial: Trial) -> PricedWorkload:
+    def _by_margin(self, terms: Terms, trial: TrialFilter) -> PricedWorkload:
         """Price a margin in every table: with the noise that leaves more of the budget."""
         wanted_margin = float(positive("margin", terms.margin or 0))
         spends = [self._least(wanted_margin, terms.confidence, pure=pure) for pure in self._noises(trial)]
@@ -174,7 +174,7 @@ class WorkloadPricing:
             amount *= widest / wanted_margin * (1 + 2**-20)
         return None
 
-    def _by_share(self, share: Fraction, confidence: Confidence, trial: Trial) -> PricedWorkload:
+    def _by_share(self, share: Fraction, confidence: Confidence, trial: TrialFilter) -> PricedWorkload:
         """Price a share of the budget: with the noise that makes narrower intervals."""
         options = self._options(share, trial)
         paid = next((spend for spend in options if self._is_paid(spend)), None)
@@ -201,7 +201,7 @@ class WorkloadPricing:
         reason = f"at this share margins are {_narrower(ours, theirs)} narrower than with {_noise(others[0].spend)}"
         return PricedWorkload(best, f"{_noise(best.spend)}: {reason}")
 
-    def _options(self, share: Fraction, trial: Trial) -> list[Spend]:
+    def _options(self, share: Fraction, trial: TrialFilter) -> list[Spend]:
         """For each account and each kind of noise, the spend that costs the share of the account's limit."""
         spends: dict[tuple[bool, Fraction], Spend] = {}
         for account in trial.accounts:
@@ -220,7 +220,7 @@ class WorkloadPricing:
                     spends.setdefault((pure, amount), _spend(amount, pure=pure))
         return list(spends.values())
 
-    def _noises(self, trial: Trial) -> tuple[bool, ...]:
+    def _noises(self, trial: TrialFilter) -> tuple[bool, ...]:
         """The kinds of noise to compare: True for Laplace, False for Gaussian."""
         if [account.currency for account in trial.accounts] == [Epsilon()]:
             return (True,)
@@ -318,7 +318,7 @@ class WorkloadQuery:
         is_spend_chosen = stated_terms.margin is not None or stated_terms.share is not None
         cheaper = None if is_spend_chosen else pricing.other_noise(measurement.spend, stated_terms.confidence)
         share = share_of_budget(mechanism.budget, event)
-        outlook = mechanism.outlook(pricing.charge(measurement.spend))
+        admission = mechanism.admission(pricing.charge(measurement.spend))
         return WorkloadQuote(
             str(measurement.spend),
             measurement.event.guarantee(unit=mechanism.budget.unit, neighbours=mechanism.budget.neighbours),
@@ -327,19 +327,19 @@ class WorkloadQuery:
                 lines_of(measurement.asked, measurement.design, stated_terms.confidence.miss(measurement.asked.cells))
             ),
             stated_terms.confidence,
-            priced.refusal is None and (outlook.admitted or outlook.paid),
+            priced.refusal is None and (admission.admitted or admission.paid),
             share=share,
             caps=measurement.asked.counted,
             left_out=self._left_out(measurement, stated_terms.confidence),
-            remaining=outlook.standing.remaining,
+            remaining=admission.status.remaining,
             remarks=(
                 *no_price(share, mechanism.budget, event),
                 *_norm_note(measurement),
                 *(remark for remark in (priced.why, priced.refusal) if remark is not None),
             ),
             advice=() if cheaper is None else (cheaper,),
-            paid=priced.refusal is None and outlook.paid,
-            approval=outlook.waits and not outlook.paid,
+            paid=priced.refusal is None and admission.paid,
+            approval=admission.waits and not admission.paid,
         )
 
     @told_by_name()

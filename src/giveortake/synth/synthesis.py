@@ -350,7 +350,7 @@ class Synthesis:
         }
         of_round = float(2 * rho * (1 - FOR_SINGLE_COLUMNS) * (1 - FOR_SELECTION) / rounds)
         pairs = len(sizes) * (len(sizes) - 1) // 2
-        admission = self.request.outlook()
+        admission = self.request.admission()
         return SynthesisQuote(
             self.request.rho,
             self.promise,

@@ -32,7 +32,7 @@ from giveortake.workload.workload import TableWish, Workload, ranges, total
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from giveortake.ledger import Approval, Ledger, Standing
+    from giveortake.ledger import Approval, BudgetStatus, Ledger
     from giveortake.plan import Relation
     from giveortake.plan.domains import Value
     from giveortake.privacy import Guarantee
@@ -89,7 +89,7 @@ def standing_document(session: Session) -> dict[str, Any]:
     return _document(*session.rest())
 
 
-def level_document(book: Ledger, standing: Standing) -> dict[str, Any]:
+def level_document(book: Ledger, standing: BudgetStatus) -> dict[str, Any]:
     """The state of any level of a ledger, for the custodian."""
     large = standing.approval_above
     named = {"number": standing.number, "name": standing.name, "allotted": standing.allotted}
@@ -97,7 +97,7 @@ def level_document(book: Ledger, standing: Standing) -> dict[str, Any]:
     return named | _document(standing, book.affordable(standing))
 
 
-def _document(standing: Standing, left: Fraction | None) -> dict[str, Any]:
+def _document(standing: BudgetStatus, left: Fraction | None) -> dict[str, Any]:
     return {
         "level": standing.kind,
         "budget": None if standing.budget is None else str(standing.budget),
@@ -193,12 +193,12 @@ def release_document(record: ReleaseRecord) -> dict[str, Any]:
         "analyst": record.analyst,
         "dataset": record.dataset,
         "version": record.version,
-        "asked": record.asked,
+        "asked": record.description,
         "key": record.key,
         "settled": record.settled,
         "failed": record.failed,
         "free": record.free,
-        "told": record.told,
+        "told": record.has_period,
         "readable": record.readable,
         "tables": record.tables,
         "event": record.event.to_dict(),
@@ -210,15 +210,20 @@ def release_document(record: ReleaseRecord) -> dict[str, Any]:
 
 def release_of(document: dict[str, Any]) -> ReleaseRecord:
     """The release record in a document."""
-    names = ("id", "at", "analyst", "dataset", "version", "asked", "record", "request", "key", "settled", "failed")
-    flags = {name: document.get(name, False) for name in ("free", "told")}
-    return ReleaseRecord(event=event_from_dict(document["event"]), **flags, **{name: document[name] for name in names})
+    names = ("id", "at", "analyst", "dataset", "version", "record", "request", "key", "settled", "failed")
+    return ReleaseRecord(
+        event=event_from_dict(document["event"]),
+        description=document["asked"],
+        free=document.get("free", False),
+        has_period=document.get("told", False),
+        **{name: document[name] for name in names},
+    )
 
 
 def approval_document(approval: Approval) -> dict[str, Any]:
     """A large spend that needs approval: who asks, what, at what price, and what was decided."""
-    names = ("request", "state", "at", "analyst", "dataset", "version", "asked", "reason", "by", "decided", "expires")
-    fields = {name: getattr(approval, name) for name in names}
+    names = ("request", "state", "at", "analyst", "dataset", "version", "description", "reason", "by", "decided")
+    fields = {"asked" if name == "description" else name: getattr(approval, name) for name in (*names, "expires")}
     price = _price(approval)
     return {**fields, "price": price, "event": approval.event.to_dict(), "questions": _questions(approval.record)}
 

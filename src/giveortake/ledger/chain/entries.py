@@ -92,6 +92,18 @@ def _text(name: str, value: str) -> str:
     return value
 
 
+_LONGEST = 200
+LONGEST_REASON = 1000
+
+
+def named(parameter: str, name: object) -> str:
+    """Return a name if it is printable, not blank and not too long."""
+    longest = LONGEST_REASON if parameter == "reason" else _LONGEST
+    if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > longest:
+        raise InvalidParameter(parameter, name, f"is not a text of 1 to {longest} printable characters")
+    return name
+
+
 FORMAT = "giveortake ledger 1"
 NOTHING = "0" * 64  # what the first entry follows
 _FIELDS = {"at", "content", "kind", "number", "previous"}
