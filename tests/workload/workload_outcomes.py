@@ -180,4 +180,4 @@ def sums_in_words(self: BoundedIntegers, sizes: Any, kept: Any) -> BoundedIntege
     others = tuple(axis for axis in range(len(sizes)) if axis not in kept)
     left = sorted(kept)
     flat = table.sum(axis=others).transpose([left.index(axis) for axis in kept]).reshape(-1)
-    return BoundedIntegers.of(flat, self.bound * table.size)
+    return BoundedIntegers.clamped(flat, self.bound * table.size)

@@ -1,9 +1,8 @@
-"""Composition of what is declared together, and the least noise that fits a budget.
+"""Composition of charges that are declared together, and the least noise that fits a budget.
 
-- Pricing what is declared together: `compose` and the theorems behind its methods.
-- All of them hold for adaptively chosen *queries*; what must be declared beforehand is the list of charges itself. For
-  charges that are chosen adaptively there are filters.
-- The least noise for a number of releases under a budget.
+`compose` and the theorems behind its methods hold for adaptively chosen *queries*; what must be declared beforehand is
+the list of charges itself. For charges that are chosen adaptively there are filters. `calibrate` finds the least noise
+for a number of releases under a budget.
 """
 
 from __future__ import annotations

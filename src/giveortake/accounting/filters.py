@@ -1,15 +1,12 @@
-"""Privacy filters: the base class, one filter for each kind of budget, the race for (ε, δ), and `filter(budget)`.
+"""Privacy filters: they admit or refuse charges that are chosen adaptively, so that a budget is kept.
 
-- What a race has used and has left, in words: as numbers of questions, not as percentages of five accounts.
-- Why a charge was refused, in words that say what it costs and what is left.
-- The base of all filters: it adds up what events cost and says, before a release, whether one more fits.
-- Filters that add up one kind of price and compare the sum with the budget.
+`Filter` adds up what events cost and says, before a release, whether one more fits. The filters of pure, concentrated,
+Gaussian and Rényi budgets add up one kind of price; `ApproxDPFilter`, of (ε, δ) budgets, is a race of several.
+`filter(budget)` is the one that belongs to a budget, new or restored from a snapshot.
 
 In all of them an adversary chooses the mechanism of every round, its parameters and when to stop after seeing all
 earlier outputs. Fix two neighbours and write L for the privacy loss ln(P/Q) of the whole transcript: the sum of the
 losses lᵢ of the rounds given what came before. Let cᵢ be the price of round i, a function of the earlier outputs.
-
-The race of filters: an (ε, δ) budget that serves few large charges and many small ones near their optimum.
 
 Race lemma. Let filter j prove (ε, δⱼ)-DP on its own, j = 1…K. The race admits a query while at least one filter that
 is still alive admits it; filters that it exceeds die for good; a refusal, whatever level it comes from, changes
@@ -42,8 +39,7 @@ w(t)·q̂(t), and some failure happens with probability 1 − E_p̂[w] ≤ δ_ke
 
     P[S] − e^ε·Q[S] ≤ Σ_{t∈S} w(t)·(p̂(t) − e^ε·q̂(t)) + 1 − E_p̂[w] ≤ δ̂ + δ_keys. ∎
 
-- Together: δ = δ_keys + Σδⱼ, all fixed at creation and shown.
-- `filter(budget)`: the guard that belongs to a budget, new or restored from a snapshot.
+Together: δ = δ_keys + Σδⱼ, all fixed at creation and shown.
 
 >>> from giveortake.privacy import events
 >>> guard = filter(gt.PureDP("0.3"))
@@ -619,7 +615,7 @@ _SIXTEENTHS = range(16, 32)
 
 
 @final
-class Race(Filter):
+class ApproxDPFilter(Filter):
     """Guards an (ε, δ) budget by several filters at once, of which one must stay alive.
 
     Guarantee: (ε, δ)-DP, by the race lemma and the pot lemma above. The contestants and their proofs:
@@ -632,7 +628,7 @@ class Race(Filter):
     - the same at twice and five times that order: best for a few large and many small charges together;
     - the sum of μ² ([ST22], [KTH23], proof in `GaussianDPFilter`; then [BW18, Thm 8]): best for Gaussian noise.
 
-    >>> guard = Race(gt.ApproxDP(1, "1e-6"))
+    >>> guard = ApproxDPFilter(gt.ApproxDP(1, "1e-6"))
     >>> while guard.admits(gt.privacy.events.Pure("0.1")):
     ...     guard.charge(gt.privacy.events.Pure("0.1"))
     >>> guard.accounts[0].spent, guard.pot.limit
@@ -793,7 +789,7 @@ def filter(budget: Guarantee, *, snapshot: Snapshot | None = None, keys: Number 
         case PureDP():
             return PureDPFilter(budget)
         case ApproxDP():
-            return Race(budget, keys=keys)
+            return ApproxDPFilter(budget, keys=keys)
         case ZCDP():
             return ZCDPFilter(budget)
         case GaussianDP():
@@ -822,7 +818,7 @@ def _restored(budget: Guarantee, snapshot: object, keys: Number | None) -> Filte
     if isinstance(budget, ApproxDP):
         contestants = [(currency_named(total), exact_number(total.get("delta"))) for total in written_totals(snapshot)]
         keys = sum((exact_number(pot.get("delta")) for pot in written_totals(snapshot, "pots")), Fraction(0))
-        restored: Filter = Race(budget, keys=keys, contestants=contestants)
+        restored: Filter = ApproxDPFilter(budget, keys=keys, contestants=contestants)
     else:
         restored = filter(budget)
     restored.resume(snapshot)

@@ -1,8 +1,7 @@
 """ε(δ), δ(ε) and the trade-off of a list of events, as intervals that contain the truth.
 
-- An interval that provably contains a number.
-- Charges flattened for pricing: the Gaussian noise in all, loss laws with their counts, and moment curves.
-- Many equal promises (ε, δ): the optimal composition in closed form, without a grid.
+Charges are flattened into a `Bundle`: the Gaussian noise in all, loss distributions with their counts, and moment
+curves. Many equal promises (ε, δ) compose in closed form, without a grid.
 
 Theorem [KOV15, Thm 3.3]. Of k responses with losses ±ε₀, j have loss +ε₀ with P-probability p_j, which is
 C(k, j)e^(jε₀)/(1 + e^ε₀)^k, and Q-probability p_(k−j). The best tests are "at least j", so δ(ε) is the greatest of

@@ -1,21 +1,17 @@
-"""What events cost in each currency, and running totals of it.
+"""What events cost in each currency in which adaptive spending may be added up, and running totals of it.
 
-The currencies in which adaptive spending may be added up, and what one release costs in each of them.
+`Currency` prices single releases, `price` and `failure` whole events; a `Total` is what a filter has added up in one
+currency, with the parts of partitions in it, and how a snapshot stores it. `priced_within` and `noise_multiplier` are
+for whoever spends all that is left: amounts that a filter does not round up when it prices them.
 
 Guarantee: a price is an upper bound, proved in the docstring that gives it, on the privacy loss of *one* release in
 one currency, whichever outputs came before it. Which sums of such prices make a valid filter is the subject of
 `giveortake.accounting.filters`.
 
-What an event costs: an exact number in each currency, short enough for sums that never grow long.
-
 All amounts are whole numbers of *grains*, one grain being 1/GRAINS. Decimals of up to 320 places, halves of squares
 of fractions with denominators up to 1,000, and multiples of 2^-100 are whole numbers of grains, so charges and budgets
 as people write them add up exactly. A price that is not (an irrational one, or 1/1009) is rounded *up* to a multiple
 of 2^-100. Totals are therefore integers of bounded length whatever was charged, and do not depend on the order.
-
-- Amounts that a filter does not round up when it prices them: whoever asks for all that is left gets it.
-- Running totals: one for each currency that a filter adds up, and how they are written down exactly.
-- Parts of partitions inside a running total: what all parts of one partition cost together.
 
 Theorem (parallel composition, exactly; [Har25], [Fre18, Thm 14] with its correction). Parts are disjoint, and one
 unit has rows in at most m of them. Fix two neighbours. Under add-remove they differ in at most m parts, so that

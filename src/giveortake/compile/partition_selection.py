@@ -165,7 +165,7 @@ class _Counted(Selection):
         if self.decides is None:
             selected_keys: list[tuple[Value, ...]] = self.mechanism.select(units, entropy)
             return selected_keys
-        keys, numbers = self.mechanism.shown(units, entropy)
+        keys, numbers = self.mechanism.release_with_numbers(units, entropy)
         return [(*key, number) for key, number in zip(keys, numbers.tolist(), strict=True)]
 
 

@@ -122,7 +122,7 @@ class BoundedIntegers:
     bound to it. |clamp(a) − clamp(b)| ≤ |a − b| in every coordinate, so that all sensitivities, in L1 and in L2, are
     what they were. ∎
 
-    >>> BoundedIntegers.of([2**62, 2**62, -(2**70)], bound=2**65).summed((3,), ()).tolist()
+    >>> BoundedIntegers.clamped([2**62, 2**62, -(2**70)], bound=2**65).summed((3,), ()).tolist()
     [-27670116110564327424]
     """
 
@@ -131,7 +131,7 @@ class BoundedIntegers:
     reach: int
 
     @classmethod
-    def of(cls, values: Sequence[int] | IntArray, bound: int) -> BoundedIntegers:
+    def clamped(cls, values: Sequence[int] | IntArray, bound: int) -> BoundedIntegers:
         """Whole numbers, moved into ±`bound`."""
         if isinstance(values, np.ndarray) and values.dtype != object:
             words = values.astype(np.int64, copy=False)
@@ -158,7 +158,7 @@ class BoundedIntegers:
         bound = max(-int(values.min()), int(values.max()), 0) if values.size else 0
         if values.dtype == np.int64:  # nothing is beyond it
             return cls((values,), bound, bound)
-        return cls.of(values, bound)
+        return cls.clamped(values, bound)
 
     @property
     def shape(self) -> tuple[int, ...]:

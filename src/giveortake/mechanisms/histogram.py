@@ -205,7 +205,7 @@ class Histogram(Mechanism[Iterable[Any], dict[Any, int]]):
 
 
 Key = TypeVar("Key")
-Found: TypeAlias = "Sensitive[tuple[list[Key], BoundedIntegers]]"
+KeyTotals: TypeAlias = "Sensitive[tuple[list[Key], BoundedIntegers]]"
 
 
 @final
@@ -278,11 +278,13 @@ class DiscoveredHistogram(Mechanism[Iterable[Any], dict[Any, int]]):
                 released[key] = released.get(key, 0) + count  # True and 1 are one key of a dictionary
         return released
 
-    def select(self, value: Found[Key], entropy: Entropy | None = None) -> list[Key]:
+    def select(self, value: KeyTotals[Key], entropy: Entropy | None = None) -> list[Key]:
         """The keys whose noisy number of units reaches the threshold; `value` holds the keys and the numbers."""
-        return self.shown(value, entropy)[0]
+        return self.release_with_numbers(value, entropy)[0]
 
-    def shown(self, value: Found[Key], entropy: Entropy | None = None) -> tuple[list[Key], npt.NDArray[Any]]:
+    def release_with_numbers(
+        self, value: KeyTotals[Key], entropy: Entropy | None = None
+    ) -> tuple[list[Key], npt.NDArray[Any]]:
         """The keys that `select` returns, and their noisy numbers of units."""
         return shown_keys(Laplace(self.scale), self.threshold, *value.open(self), entropy)
 

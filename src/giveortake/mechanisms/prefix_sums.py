@@ -1,8 +1,8 @@
-"""Prefix sums and running counts: strategy matrices and trees, and their noise.
+"""Prefix sums and running counts: their strategy matrices, and their noise.
 
-- Trees over bins with many branches and least-squares estimates [HRMS10; QYL13]: the strategy for Laplace noise.
-- The square root of the matrix of running totals, on whole numbers [HUU23; FHU23]: the strategy for Gaussian noise.
-- One step of a running count: a row of the square root of running totals, with noise [HUU23; FHU23].
+`ConsistentTree` sums bins in a tree with many branches, estimated by least squares [HRMS10; QYL13]: the strategy for
+Laplace noise. `SquareRoot` is the square root of the matrix of running totals, on whole numbers [HUU23; FHU23]: the
+strategy for Gaussian noise. `RunningCount` releases one row of it at a time.
 """
 
 from __future__ import annotations
@@ -265,7 +265,7 @@ class RunningCount(Mechanism["Integers", int]):
 
         It is rounded up to few digits, so that its price is never a little above the budget that it was made for.
         """
-        least = moved(horizon, rows, neighbours) / mu
+        least = running_count_sensitivity(horizon, rows, neighbours) / mu
         grain = exact.power_of_two_at_least(least) / 2**41
         return cls(horizon, (least // grain + 2) * grain)
 
@@ -306,7 +306,7 @@ class RunningCount(Mechanism["Integers", int]):
         return int(Gaussian(self.sigma).release(exactly, entropy))
 
 
-def moved(horizon: int, rows: int, neighbours: Neighbours) -> Fraction:
+def running_count_sensitivity(horizon: int, rows: int, neighbours: Neighbours) -> Fraction:
     """How far a unit of `rows` rows moves all steps together, in L2, rounded up."""
     once = rows * SquareRoot(horizon).l2
     return once if neighbours == "add-remove" else once * exact.sqrt_up(Fraction(2))

@@ -196,7 +196,7 @@ class Candidate:
     handicap: int = 0
 
     @classmethod
-    def of(cls, counts: npt.NDArray[np.float64], *, weight: int = 1, handicap: float = 0.0) -> Candidate:
+    def from_counts(cls, counts: npt.NDArray[np.float64], *, weight: int = 1, handicap: float = 0.0) -> Candidate:
         """A model's counts and a handicap in rows, put on the lattice first."""
         if not (np.isfinite(counts).all() and np.abs(counts).max(initial=0) < _MOST and abs(handicap) < _MOST):
             raise InvalidParameter("counts", "of a model", "are not numbers of rows")
@@ -207,7 +207,7 @@ class Candidate:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Misfits(Mechanism["Sequence[Integers | Sensitive[Integers]]", int]):
+class WorstMarginalSelection(Mechanism["Sequence[Integers | Sensitive[Integers]]", int]):
     """Select table i with probability proportional to exp(weightᵢ·(Σ|F·xᵢ − expectedᵢ| − handicapᵢ) / scale).
 
     Guarantee: a selection is that of the exponential mechanism [MT07] for scores of sensitivity d: weights are at most

@@ -141,7 +141,7 @@ class NoisyCount(Mechanism["Integers", int]):
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Surprise(Mechanism["Integers", bool]):
+class SparseVectorCheck(Mechanism["Integers", bool]):
     """Whether the number of rows in the chosen cells is far from what was expected, by the sparse vector technique.
 
     Guarantee: |count − expected|, of a whole number that was expected, is moved by a row by at most 1; `guard`, which

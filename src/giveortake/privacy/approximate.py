@@ -1,6 +1,4 @@
-"""(ε, δ)-DP, its probabilistic and computational relatives, and its dominating pair.
-
-The pair of laws that is worst for an (ε, δ) promise, and the exact curve δ(ε′) that follows from it.
+"""(ε, δ)-DP, its probabilistic and computational relatives, and the pair of distributions that is worst for it.
 
 Theorem [KOV15]: every (ε, δ)-DP mechanism is post-processing of the mechanism of [Lal20] eq. (22), (23), which
 with probability δ reveals its input and otherwise answers by randomized response. Hence the least δ′ at ε′ < ε is
@@ -127,7 +125,7 @@ class EpsilonDelta(Guarantee):
         count = whole("times", times)
         return type(self)(raised("ε", count * self.epsilon), raised_delta(count * self.delta), **self.terms)
 
-    def heaviest(self, parts: Sequence[Guarantee], count: int) -> Self:
+    def compose_largest(self, parts: Sequence[Guarantee], count: int) -> Self:
         """Theorem [Lal20, Prop. 8]: ε and δ add. The largest ε and the largest δ may sit in different parts."""
         pairs = [part.statements()[0] for part in parts]
         epsilon = sum(nlargest(count, (epsilon for epsilon, _ in pairs)), Fraction(0))

@@ -51,7 +51,7 @@ class ZCDP(Guarantee):
         """Theorem [BS16, Prop. 1.9]: k units cost k²ρ."""
         return ZCDP(raised("ρ", whole("size", size) ** 2 * self.rho), **self.terms)
 
-    def heaviest(self, parts: Sequence[Guarantee], count: int) -> ZCDP:
+    def compose_largest(self, parts: Sequence[Guarantee], count: int) -> ZCDP:
         """Theorem [BS16, Lemma 1.7]: ρ adds."""
         largest = nlargest(count, (part.rho for part in parts if isinstance(part, ZCDP)))
         return ZCDP(raised("ρ", sum(largest, Fraction(0))), **self.terms)

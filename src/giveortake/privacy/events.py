@@ -5,10 +5,9 @@ PureDP('0.5')
 >>> Event.from_json(Laplace(10).to_json()) == Laplace(10)
 True
 
-- The base of all events, which record what ran and can be kept forever, and their JSON both ways.
-- Single releases: which mechanism ran, and with how much noise for the sensitivity at hand.
-- Events made of events: one after the other, many times, or side by side.
-- Releases from a random sample of the units: privacy amplified by sampling.
+A single release says which mechanism ran, and with how much noise for the sensitivity at hand. Other events are made of
+events: one after the other, many times, side by side, or from a random sample of the units. All can be stored forever,
+as JSON.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class GaussianDP(Guarantee):
         """Theorem [DRS22, Thm 2.14]: k units cost kμ."""
         return GaussianDP(raised("μ", whole("size", size) * self.mu), **self.terms)
 
-    def heaviest(self, parts: Sequence[Guarantee], count: int) -> GaussianDP:
+    def compose_largest(self, parts: Sequence[Guarantee], count: int) -> GaussianDP:
         """Theorem [DRS22, Cor. 3.3]: the squares of μ add; the root is exact, or rounded up."""
         largest = nlargest(count, (part.mu for part in parts if isinstance(part, GaussianDP)))
         return GaussianDP(raised("μ", _root_up(sum((mu**2 for mu in largest), Fraction(0)))), **self.terms)

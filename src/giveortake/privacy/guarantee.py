@@ -1,10 +1,8 @@
-"""Guarantees: the privacy unit and its neighbours, the base class, and how numbers in them read.
+"""The base of all guarantees: how they combine, what they mean to an attacker, and how they read.
 
-- Who is protected, and which two tables count as neighbours.
-- Numbers as people read them: exact where that is short, otherwise rounded upwards.
-- The base of all promises: how they combine, what they mean to an attacker, and how they read.
-- A promise compares the output laws P and Q of a mechanism on two neighbouring tables, whichever is first. It is a
-  value: nothing here draws, stores or reads anything. Numbers that have to be rounded are rounded against the user.
+A promise compares the output distributions P and Q of a mechanism on two neighbouring tables, whichever is first: a
+`Unit` says who is protected, `Neighbours` which two tables count. It is a value: nothing here draws, stores or reads
+anything. Numbers that have to be rounded are rounded against the user, upwards, and read exactly where that is short.
 """
 
 from __future__ import annotations
@@ -242,10 +240,10 @@ class Guarantee(ABC):
 
     @abstractmethod
     def in_currency_of(self, other: Guarantee) -> Guarantee | None:
-        """This promise in a form that `other.heaviest` adds up, or None when no theorem leads there."""
+        """This promise in a form that `other.compose_largest` adds up, or None when no theorem leads there."""
 
     @abstractmethod
-    def heaviest(self, parts: Sequence[Guarantee], count: int) -> Guarantee:
+    def compose_largest(self, parts: Sequence[Guarantee], count: int) -> Guarantee:
         """The composition of the `count` largest of `parts`, which are in this promise's currency."""
 
     # -- as (ε, δ) --------------------------------------------------------------------------------------------
@@ -370,7 +368,7 @@ def combined(promises: Sequence[Guarantee], count: int) -> Guarantee:
     for promise in promises[1:]:
         if promise.in_currency_of(currency) is None:
             currency = promise if currency.in_currency_of(promise) is not None else _no_common(currency, promise)
-    return currency.heaviest([_restated(promise, currency) for promise in promises], count)
+    return currency.compose_largest([_restated(promise, currency) for promise in promises], count)
 
 
 def store(promise: object, terms: tuple[Unit, Neighbours] | None = None, **values: object) -> None:

@@ -64,7 +64,7 @@ class PureDP(Guarantee):
         """Theorem [PDP21, L1.7], [Lal20, Prop. 1]: k units cost kε."""
         return PureDP(raised("ε", whole("size", size) * self.epsilon), **self.terms)
 
-    def heaviest(self, parts: Sequence[Guarantee], count: int) -> PureDP:
+    def compose_largest(self, parts: Sequence[Guarantee], count: int) -> PureDP:
         """Theorem [PDP21, L1.1, L1.2]: ε adds."""
         largest = nlargest(count, (part.epsilon for part in parts if isinstance(part, PureDP)))
         return PureDP(raised("ε", sum(largest, Fraction(0))), **self.terms)

@@ -84,7 +84,7 @@ class RenyiDP(Guarantee):
             ((order / 2**doublings, raised("ε", 3**doublings * epsilon)) for order, epsilon in points), **self.terms
         )
 
-    def heaviest(self, parts: Sequence[Guarantee], count: int) -> RenyiDP:
+    def compose_largest(self, parts: Sequence[Guarantee], count: int) -> RenyiDP:
         """Theorem [Mir17, Prop. 1]: at each order that all parts state, the divergences add."""
         curves = [dict(part.curve) for part in parts if isinstance(part, RenyiDP)]
         common = sorted(set.intersection(*(set(curve) for curve in curves)))
