@@ -716,14 +716,14 @@ _NOISE = (
     ),
     _mutant(
         "a threshold is compared with too little noise",
-        "mechanisms/sparse_vector.py",
+        "mechanisms/selection.py",
         "self._noise(4, coins)",
         "self._noise(2, coins)",
         "mechanisms/test_above_threshold",
     ),
     _mutant(
         "a threshold that was reached goes on answering",
-        "mechanisms/sparse_vector.py",
+        "mechanisms/selection.py",
         "self._spent = above",
         "self._spent = False",
         "mechanisms/test_above_threshold",

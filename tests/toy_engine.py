@@ -29,7 +29,7 @@ from giveortake.engines import (
 )
 from giveortake.errors import InvalidParameter, NotFound, QueryFailed, QueryRefused
 from giveortake.mechanisms import Sensitive
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.plan import ColumnReference, Domain, Kind, Relation, Scan, Value
 
 

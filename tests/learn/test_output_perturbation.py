@@ -22,7 +22,7 @@ from giveortake.learn.base import Ground
 from giveortake.learn.features import features_of
 from giveortake.learn.gradient_descent import FINENESS, Risk, chain, steepest, target_of
 from giveortake.mechanisms import Sensitive
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.mechanisms.vectors import GradientOracle, OutputPerturbation
 from giveortake.session import Session
 from giveortake.session.learning_data import LearningData

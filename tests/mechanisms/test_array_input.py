@@ -17,8 +17,8 @@ import giveortake as gt
 from cases import all_cases
 from giveortake.errors import SensitiveValue
 from giveortake.mechanisms import Laplace, Sensitive
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.mechanisms.lattice import added, read
+from giveortake.mechanisms.mechanism import BoundedIntegers
 
 NUMBERS = [1, 2, 3]
 

@@ -12,7 +12,7 @@ import pytest
 from cases import all_cases
 from giveortake.errors import SensitiveValue
 from giveortake.mechanisms import Laplace, Sensitive, tails
-from giveortake.mechanisms.bounded_integers import BoundedIntegers, PrefixStrategy
+from giveortake.mechanisms.mechanism import BoundedIntegers, PrefixStrategy
 from giveortake.mechanisms.prefix_sums import ConsistentTree, SquareRoot
 from giveortake.mechanisms.tails import LaplaceTail, quantile
 

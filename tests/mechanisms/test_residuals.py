@@ -15,8 +15,8 @@ import laws
 from cases import all_cases
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import Sensitive
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.mechanisms.marginals import Contribution, Residual, cell_variance, covariance, rebuilt, shrinkage
+from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.privacy import GaussianDP
 from statistics_of_draws import ALPHA
 

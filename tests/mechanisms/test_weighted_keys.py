@@ -16,7 +16,7 @@ from scipy import stats
 from cases import all_cases, some_examples
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import Sensitive, WeightedKeys
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.mechanisms.partition_selection import weights
 from giveortake.privacy import GaussianDP, events
 from statistics_of_draws import ALPHA

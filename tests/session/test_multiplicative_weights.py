@@ -17,7 +17,7 @@ import giveortake as gt
 from giveortake.errors import AllowanceExceeded, InvalidParameter, MechanismSpent, QueryFailed, QueryRefused
 from giveortake.ledger import Ledger
 from giveortake.mechanisms import AboveThreshold, Gaussian, Sensitive
-from giveortake.mechanisms.sparse_vector import NoisyCount, SparseVectorCheck
+from giveortake.mechanisms.selection import NoisyCount, SparseVectorCheck
 from giveortake.privacy import events
 from giveortake.session.runs import Counted, Watch
 from giveortake.session.session import Session, mechanism_of

@@ -19,8 +19,8 @@ import pytest
 import giveortake as gt
 from giveortake.errors import GiveOrTakeError
 from giveortake.mechanisms import Gaussian, Laplace, marginals
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.mechanisms.marginals import Residual
+from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.session import Session
 from giveortake.workload.measurement import WorkloadMeasurement, WorkloadRelease
 from giveortake.workload.residuals import ResidualDesign

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from giveortake.engines import Bins, Bounding, Distinct, Engine, Keys
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.additive import RoundedNoise
-    from giveortake.mechanisms.bounded_integers import PrefixStrategy
+    from giveortake.mechanisms.mechanism import PrefixStrategy
     from giveortake.mechanisms.tails import Tail
     from giveortake.plan import Domain, Expression, Relation
     from giveortake.privacy.events import Event

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from giveortake.compile.spend import Stability
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.additive import RoundedNoise
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
+    from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.plan import Question, Relation, Value
     from giveortake.privacy.events import DiscoveredKeys, GaussianKeys
     from giveortake.randomness import Entropy

@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from giveortake import frame
     from giveortake.exact import Number
     from giveortake.learn.features import DesignColumn
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
+    from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.plan import Expression, Relation
     from giveortake.session import Session
 

@@ -18,9 +18,8 @@ from giveortake.caching import cached
 from giveortake.errors import InvalidParameter
 from giveortake.exact import at_least, ceiling, exp_down, log_up, open_probability, positive, whole
 from giveortake.mechanisms import lattice
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.mechanisms.lattice import Lattice
-from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, scale_for, source
+from giveortake.mechanisms.mechanism import BoundedIntegers, Mechanism, Sensitive, opened, scale_for, source
 from giveortake.mechanisms.tails import LaplaceTail, NormalTail
 from giveortake.privacy import events, gaussian_mu
 from giveortake.randomness import discrete_gaussian, rounded_laplace, rounded_normal, two_sided_geometric

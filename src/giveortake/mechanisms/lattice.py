@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.exact import ceiling, positive, sqrt_up
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.randomness import IntArray, integers, narrowed
 
 if TYPE_CHECKING:

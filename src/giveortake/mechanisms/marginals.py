@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.exact import Number
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
+    from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.privacy.guarantee import Neighbours
     from giveortake.randomness import Entropy, IntArray
 

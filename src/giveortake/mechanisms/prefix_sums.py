@@ -22,8 +22,7 @@ from giveortake.errors import LedgerMismatch
 from giveortake.exact import sqrt_up
 from giveortake.mechanisms import lattice
 from giveortake.mechanisms.additive import Gaussian
-from giveortake.mechanisms.bounded_integers import PrefixStrategy
-from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened
+from giveortake.mechanisms.mechanism import Mechanism, PrefixStrategy, Sensitive, opened
 from giveortake.privacy import events
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.exact import Number
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
+    from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.privacy.guarantee import Neighbours
     from giveortake.randomness import Entropy, IntArray
 

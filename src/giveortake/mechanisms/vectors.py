@@ -19,8 +19,7 @@ from giveortake import exact
 from giveortake.errors import InvalidParameter
 from giveortake.exact import sqrt_up
 from giveortake.mechanisms import lattice
-from giveortake.mechanisms.bounded_integers import MOST_ROWS, BoundedIntegers
-from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
+from giveortake.mechanisms.mechanism import MOST_ROWS, BoundedIntegers, Mechanism, Sensitive, opened, source
 from giveortake.privacy import events
 from giveortake.randomness import rounded_normal
 

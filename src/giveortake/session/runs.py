@@ -35,8 +35,7 @@ from giveortake.errors import BudgetExceeded, LedgerDamaged, MechanismSpent, Que
 from giveortake.mechanisms import AboveThreshold, Gaussian
 from giveortake.mechanisms.marginals import InteractionResiduals, row_sensitivity
 from giveortake.mechanisms.mechanism import Sensitive
-from giveortake.mechanisms.selection import WorstMarginalSelection
-from giveortake.mechanisms.sparse_vector import NoisyCount, SparseVectorCheck
+from giveortake.mechanisms.selection import NoisyCount, SparseVectorCheck, WorstMarginalSelection
 from giveortake.mechanisms.vectors import GradientOracle, OutputPerturbation, TrustedGradients, VectorNoise
 from giveortake.plan import Question
 from giveortake.plan.question import Aggregate, AggregateKind, Measured
@@ -54,9 +53,8 @@ if TYPE_CHECKING:
     from giveortake.engines import KeyColumn, VectorSum
     from giveortake.ledger import Reservation
     from giveortake.ledger.rules.budget_status import Outlook
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
-    from giveortake.mechanisms.selection import Candidate
-    from giveortake.mechanisms.sparse_vector import Chosen
+    from giveortake.mechanisms.mechanism import BoundedIntegers
+    from giveortake.mechanisms.selection import Candidate, Chosen
     from giveortake.plan import Relation
     from giveortake.privacy import ApproxDP, Guarantee
     from giveortake.privacy.events import Event

@@ -26,7 +26,7 @@ from giveortake.engines.sql.printer import bounded_name, hash_of, mark
 from giveortake.engines.sql.statements import Coded, key_weights_statement, rows_of, steps_of, total_weight
 from giveortake.engines.sql.vector_statements import fits_doubles, steps_statement, vector_statement
 from giveortake.mechanisms import Sensitive
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.plan import KeepParts, Kind, PerPerson
 
 if TYPE_CHECKING:

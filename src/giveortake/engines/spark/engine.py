@@ -36,7 +36,7 @@ from giveortake.engines.sql import statements
 from giveortake.engines.sql.engine import SQLEngine, tallied
 from giveortake.errors import GiveOrTakeError, NotFound, QueryFailed, extra
 from giveortake.mechanisms import Sensitive
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.mechanisms.mechanism import BoundedIntegers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -22,7 +22,7 @@ from giveortake.engines.sql.printer import Printer, bounded_name
 from giveortake.engines.sql.statements import Coded
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Sensitive
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.plan import Domain, Kind
 
 if TYPE_CHECKING:
