@@ -29,7 +29,6 @@ bets on sees costs that never exceed it, and zero for releases from parts that d
 from __future__ import annotations
 
 import math
-import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -39,7 +38,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.caching import cached
 from giveortake.errors import InvalidParameter, Unprovable
-from giveortake.exact import ceiling, enclosure, precision, sqrt_up, upper
+from giveortake.exact import ceiling, enclosure, fraction_text, precision, read_fraction, sqrt_up, upper
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, ProbabilisticDP, PureDP, RenyiDP, events
 from giveortake.privacy.guarantee import bound
 
@@ -491,8 +490,6 @@ def from_json(content: object) -> Parts:
 JSON: TypeAlias = "str | int | list[JSON] | dict[str, JSON] | None"
 Snapshot: TypeAlias = "dict[str, JSON]"
 
-_LONGEST = 1 << 13  # characters of an exact number
-_EXACT = re.compile(r"(0|[1-9][0-9]*)/[1-9][0-9]*")
 _KINDS: dict[type[Guarantee], str] = {
     PureDP: "PureDP",
     ApproxDP: "ApproxDP",
@@ -573,27 +570,20 @@ class Total:
         kind = next((name for name, currency in _NAMED.items() if currency == self.currency), None)
         content: dict[str, JSON] = {
             "currency": kind or "renyi",
-            "delta": exact_text(self.delta),
-            "spent": exact_text(amount(self.spent)),
+            "delta": fraction_text(self.delta),
+            "spent": fraction_text(amount(self.spent)),
             "alive": self.alive,
         }
         if isinstance(self.currency, Divergence):
-            content["order"] = exact_text(self.currency.order)
+            content["order"] = fraction_text(self.currency.order)
         if self.parts:
             content["parts"] = [list(part) for part in to_json(self.parts)]
         return content
 
 
-def exact_text(number: Fraction) -> str:
-    """A fraction as text: "p/q"."""
-    return f"{number.numerator}/{number.denominator}"
-
-
 def exact_number(value: object) -> Fraction:
-    """Read a fraction that `exact_text` wrote."""
-    if isinstance(value, str) and len(value) <= _LONGEST and _EXACT.fullmatch(value):
-        return Fraction(value)
-    raise InvalidParameter("snapshot", value, 'is not an exact number "p/q"')
+    """A number of a snapshot."""
+    return read_fraction("snapshot", value, 'is not an exact number "p/q"')
 
 
 def budget_as_json(budget: Guarantee) -> JSON:
@@ -606,9 +596,9 @@ def budget_as_json(budget: Guarantee) -> JSON:
     for name in ("epsilon", "delta", "rho", "mu"):
         value = getattr(budget, name, None)
         if isinstance(value, Fraction):
-            content[name] = exact_text(value)
+            content[name] = fraction_text(value)
     if isinstance(budget, RenyiDP):
-        content["curve"] = [[exact_text(order), exact_text(epsilon)] for order, epsilon in budget.curve]
+        content["curve"] = [[fraction_text(order), fraction_text(epsilon)] for order, epsilon in budget.curve]
     return content
 
 

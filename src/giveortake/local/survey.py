@@ -554,13 +554,3 @@ def source(entropy: Entropy | None) -> Entropy:
 def is_one(values: Any) -> bool:
     """Whether this is one answer rather than a list or a column of them."""
     return isinstance(values, str | bytes) or not hasattr(values, "__len__")
-
-
-def fraction_text(number: Fraction) -> str:
-    """An exact fraction as JSON holds it."""
-    return str(number)
-
-
-def read_fraction(name: str, value: Any) -> Fraction:
-    """An exact fraction that JSON held."""
-    return rational(name, value)
