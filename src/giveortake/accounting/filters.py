@@ -81,9 +81,8 @@ from giveortake.accounting.pricing import (
 )
 from giveortake.caching import cached
 from giveortake.errors import BudgetExceeded, InvalidParameter, MismatchedPromises, Unpriced, Unprovable
-from giveortake.exact import GREATEST, LEAST, decimal, rational
+from giveortake.exact import GREATEST, LEAST, decimal, exact_or_down, exact_or_up, percent, rational
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP, events, gaussian_mu
-from giveortake.privacy.guarantee import bound
 from giveortake.privacy.renyi import epsilon_from_order
 
 if TYPE_CHECKING:
@@ -140,7 +139,7 @@ def used_text(accounts: Sequence[Account], pot: Account) -> str:
         (account.spent / account.limit for account in accounts if account.alive and account.limit), default=Fraction(1)
     )
     keys = f"δ = {decimal(pot.spent)} of {decimal(pot.limit)} for finding keys"
-    return f"{decimal(100 * used, 3)} % of the budget, and {keys}"
+    return f"{percent(used, 3)} of the budget, and {keys}"
 
 
 def _times(budget: ApproxDP, accounts: Sequence[Account], epsilon: Fraction) -> Fraction:
@@ -186,7 +185,7 @@ def refusal(
 def _exceeded(budget: Guarantee, exceeded: list[tuple[Total, int]], hint: str) -> BudgetExceeded:
     left = {total.currency.symbol: pricing.amount(total.limit - total.spent) for total, _ in exceeded}
     needed = {total.currency.symbol: pricing.amount(cost) for total, cost in exceeded}
-    clauses = [f"{symbol} = {bound(cost)}, but {_left(symbol, left[symbol])}" for symbol, cost in needed.items()]
+    clauses = [f"{symbol} = {exact_or_up(cost)}, but {_left(symbol, left[symbol])}" for symbol, cost in needed.items()]
     return BudgetExceeded(
         f"this charge costs {'; or '.join(clauses)} ({budget.unit})",
         cost=_only(needed),
@@ -221,16 +220,7 @@ def _has_parallel(event: Event) -> bool:
 
 
 def _left(symbol: str, left: Fraction) -> str:
-    return f"only {symbol} = {_never_above(left)} is left" if left else "nothing is left"
-
-
-def _never_above(number: Fraction, digits: int = 6) -> str:
-    """A short decimal that is never above the number: what is left must not be overstated."""
-    text = bound(number)
-    if Fraction(text) == number:
-        return text
-    scale = Fraction(10) ** (digits + len(str(number.denominator)) - len(str(number.numerator)))
-    return bound((number * scale).__floor__() / scale)
+    return f"only {symbol} = {exact_or_down(left)} is left" if left else "nothing is left"
 
 
 def _only(amounts: dict[str, Fraction]) -> Fraction | dict[str, Fraction]:
@@ -396,7 +386,7 @@ class Filter(ABC):
 
     def __repr__(self) -> str:
         used = ", ".join(
-            f"{a.currency.symbol} {bound(a.spent)} of {bound(a.limit)}{'' if a.alive else ' (closed)'}"
+            f"{a.currency.symbol} {exact_or_up(a.spent)} of {exact_or_up(a.limit)}{'' if a.alive else ' (closed)'}"
             for a in self.accounts
         )
         return f"<{type(self).__name__} for {self.budget!r}: {used}>"

@@ -42,6 +42,7 @@ from giveortake.exact import (
     decimal,
     decimal_up,
     enclosure,
+    exact_or_up,
     non_negative,
     normal_cdf,
     open_probability,
@@ -65,7 +66,7 @@ from giveortake.privacy import (
     gaussian_delta,
     sequential,
 )
-from giveortake.privacy.guarantee import bound, raised
+from giveortake.privacy.guarantee import raised
 
 if TYPE_CHECKING:
     from giveortake.accounting.pld.floating_point import Floats
@@ -564,8 +565,8 @@ def _refuse_leaks(bundle: Bundle, delta: Fraction) -> None:
     leak = _leak(bundle)
     if leak > delta:
         raise Unprovable(
-            f"the charges have δ = {bound(leak)} of their own, and no ε makes up for that",
-            hint=f"ask for a δ above {bound(leak)}",
+            f"the charges have δ = {exact_or_up(leak)} of their own, and no ε makes up for that",
+            hint=f"ask for a δ above {exact_or_up(leak)}",
         )
 
 

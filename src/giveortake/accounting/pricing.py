@@ -38,9 +38,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.caching import cached
 from giveortake.errors import InvalidParameter, Unprovable
-from giveortake.exact import ceiling, enclosure, fraction_text, precision, read_fraction, sqrt_up, upper
+from giveortake.exact import ceiling, enclosure, exact_or_up, fraction_text, precision, read_fraction, sqrt_up, upper
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, ProbabilisticDP, PureDP, RenyiDP, events
-from giveortake.privacy.guarantee import bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -176,11 +175,11 @@ class Divergence(Currency):
 
     @property
     def name(self) -> str:
-        return f"Rényi divergences of order {bound(self.order)}"
+        return f"Rényi divergences of order {exact_or_up(self.order)}"
 
     @property
     def symbol(self) -> str:
-        return f"D({bound(self.order)})"
+        return f"D({exact_or_up(self.order)})"
 
     def pure(self, epsilon: Fraction) -> Fraction:
         """The divergence of randomized response, which dominates every ε-DP release [KOV15]; rounded up."""

@@ -19,7 +19,7 @@ from giveortake.answers.terms import CAP_TERMS, TERMS, Caps, Confidence, LeftOut
 from giveortake.arguments import told_by_name
 from giveortake.client.connection import Connection
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, did_you_mean, no_attribute
-from giveortake.exact import decimal, read_fraction
+from giveortake.exact import decimal, percent, read_fraction
 from giveortake.frame.habits import TERMS_OF_ANSWERS, instead_of_question, instead_of_session
 from giveortake.ledger.rules.releases import History, Releases
 from giveortake.plan import Catalog, PublicTable
@@ -503,5 +503,5 @@ class RemoteSession:
             epsilon = read_fraction("promise", left)
             rest = f"a pure ε of up to {decimal(epsilon, 3)} is left" if epsilon else "nothing is left"
             rest = f"left: {standing['remaining']['words']}" if race else rest
-            lines.append(f"  {decimal(100 * Fraction(used), 3)} % of the budget is used; {rest}")
+            lines.append(f"  {percent(Fraction(used), 3)} of the budget is used; {rest}")
         return "\n".join(lines) + ">"

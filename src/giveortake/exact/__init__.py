@@ -32,7 +32,19 @@ from giveortake.exact.enclosures import (
     sqrt_up,
     upper,
 )
-from giveortake.exact.format import counted, decimal, decimal_down, decimal_up
+from giveortake.exact.format import (
+    counted,
+    decimal,
+    decimal_down,
+    decimal_up,
+    exact_or_about,
+    exact_or_down,
+    exact_or_up,
+    percent,
+    percent_down,
+    percent_up,
+    rough_percent,
+)
 from giveortake.exact.numbers import (
     GREATEST,
     LEAST,
@@ -72,6 +84,9 @@ __all__ = [
     "dyadic_ball",
     "enclosure",
     "exact_decimal",
+    "exact_or_about",
+    "exact_or_down",
+    "exact_or_up",
     "exp_down",
     "exp_up",
     "float_if_within",
@@ -90,6 +105,9 @@ __all__ = [
     "normal_cdf_up",
     "normal_quantile",
     "open_probability",
+    "percent",
+    "percent_down",
+    "percent_up",
     "pi",
     "positive",
     "positive_part",
@@ -99,6 +117,7 @@ __all__ = [
     "probability_up",
     "rational",
     "read_fraction",
+    "rough_percent",
     "shorter_up",
     "spendable",
     "sqrt_down",

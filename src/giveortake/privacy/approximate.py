@@ -20,6 +20,8 @@ from giveortake.exact import (
     LEAST,
     Number,
     enclosure,
+    exact_or_about,
+    exact_or_up,
     log_down,
     non_negative,
     open_probability,
@@ -34,9 +36,7 @@ from giveortake.privacy.guarantee import (
     Guarantee,
     Neighbours,
     Unit,
-    bound,
     factor,
-    number_text,
     raised,
     raised_delta,
     store,
@@ -59,8 +59,8 @@ def epsilon_of_pair(epsilon: Fraction, delta: Fraction, allowed: Fraction) -> Fr
     """The least ε′ with δ(ε′) ≤ `allowed`, rounded up: ε + ln(1 − η − η·e^−ε) with η = (δ′ − δ) / (1 − δ)."""
     if allowed < delta:
         raise Unprovable(
-            f"this promise allows δ = {bound(delta)}, and no ε makes up for that",
-            hint=f"ask for a δ of at least {bound(delta)}",
+            f"this promise allows δ = {exact_or_up(delta)}, and no ε makes up for that",
+            hint=f"ask for a δ of at least {exact_or_up(delta)}",
         )
     if allowed == delta:
         return epsilon
@@ -78,7 +78,7 @@ def epsilon_of_pair(epsilon: Fraction, delta: Fraction, allowed: Fraction) -> Fr
 def crude_delta(epsilon: Fraction, delta: Fraction, target: Fraction) -> Fraction:
     """The δ of [Lal20, Prop. 9], δ + e^ε − e^ε′, rounded up; it is simple, and never below `delta_of_pair`."""
     if target > epsilon:
-        raise InvalidParameter("epsilon", target, f"is above the promise's own ε = {bound(epsilon)}")
+        raise InvalidParameter("epsilon", target, f"is above the promise's own ε = {exact_or_up(epsilon)}")
     if target == epsilon:
         return delta
     with precision():
@@ -144,7 +144,7 @@ class EpsilonDelta(Guarantee):
         return ((self.epsilon, self.delta),)
 
     def arguments(self) -> str:
-        return f"'{number_text(self.epsilon)}', '{number_text(self.delta)}'"
+        return f"'{exact_or_about(self.epsilon)}', '{exact_or_about(self.delta)}'"
 
     def group_pair(self, size: int) -> tuple[Fraction, Fraction]:
         """Theorem [Lal20, Prop. 6]: (kε, δ(e^kε − 1)/(e^ε − 1)), and (0, kδ) at ε = 0; rounded up."""
@@ -160,7 +160,7 @@ class EpsilonDelta(Guarantee):
 
     def numbers(self) -> str:
         """ε and δ as text, to begin a sentence with."""
-        return f"ε = {bound(self.epsilon)}, δ = {bound(self.delta)}"
+        return f"ε = {exact_or_up(self.epsilon)}, δ = {exact_or_up(self.delta)}"
 
 
 @final
@@ -207,7 +207,7 @@ class ApproxDP(EpsilonDelta):
     def __str__(self) -> str:
         return (
             f"{self.numbers()} (approximate): {self.step} multiplies the probability of any outcome by at most "
-            f"{factor(self.epsilon)} and adds at most {bound(self.delta)}."
+            f"{factor(self.epsilon)} and adds at most {exact_or_up(self.delta)}."
         )
 
 
@@ -243,7 +243,7 @@ class ProbabilisticDP(EpsilonDelta):
 
     def __str__(self) -> str:
         return (
-            f"{self.numbers()} (probabilistic): except for outcomes of total probability {bound(self.delta)}, "
+            f"{self.numbers()} (probabilistic): except for outcomes of total probability {exact_or_up(self.delta)}, "
             f"{self.step} changes the probability of any outcome by a factor of at most {factor(self.epsilon)}."
         )
 
@@ -284,5 +284,5 @@ class ComputationalDP(EpsilonDelta):
     def __str__(self) -> str:
         return (
             f"{self.numbers()} (computational): to any attacker of bounded computing power, {self.step} multiplies the "
-            f"probability of any outcome by at most {factor(self.epsilon)} and adds at most {bound(self.delta)}."
+            f"probability of any outcome by at most {factor(self.epsilon)} and adds at most {exact_or_up(self.delta)}."
         )

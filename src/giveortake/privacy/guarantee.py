@@ -10,7 +10,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from decimal import Context, Decimal
 from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, Literal, Never, NoReturn, TypeAlias, TypedDict, final, get_args
@@ -23,6 +22,7 @@ from giveortake.exact import (
     closed_probability,
     decimal_up,
     enclosure,
+    exact_or_up,
     exp_up,
     log_down,
     open_probability,
@@ -109,31 +109,6 @@ def _checked_column(column: object) -> str:
     raise InvalidParameter("unit", column, "is not the name of a column", hint='write ROW or unit("user_id")')
 
 
-_DIGITS = 12  # a longer decimal is not short
-_LONGEST_FRACTION = 20
-
-
-def number_text(number: Fraction) -> str:
-    """A text that means exactly `number` if there is a short one, otherwise an approximation marked as such.
-
-    >>> [number_text(Fraction(text)) for text in ("1/10", "1e-6", "1/3", "1e300")]
-    ['0.1', '1e-6', '1/3', '1e300']
-    >>> number_text(Fraction(1, 3**40))
-    '≈8.22527e-20'
-    """
-    decimal = _short_decimal(number)
-    if decimal is not None:
-        return decimal
-    if max(abs(number.numerator), number.denominator) < 10 ** (_LONGEST_FRACTION // 2):
-        return str(number)
-    return f"≈{decimal_up(number)}"
-
-
-def bound(number: Fraction) -> str:
-    """A decimal that is never below `number`."""
-    return _short_decimal(number) or decimal_up(number)
-
-
 def factor(epsilon: Fraction) -> str:
     """e^ε as text, never understated; for a small ε it is 1 + ε + ε², rounded up.
 
@@ -141,24 +116,10 @@ def factor(epsilon: Fraction) -> str:
     ('1.1052', 'e^1000', '1 + 0.000101')
     """
     if epsilon > 30:
-        return f"e^{bound(epsilon)}"
+        return f"e^{exact_or_up(epsilon)}"
     if 0 < epsilon < Fraction(1, 1000):
         return f"1 + {decimal_up(epsilon + epsilon**2, digits=3)}"
     return decimal_up(exp_up(epsilon), digits=5)
-
-
-def _short_decimal(number: Fraction) -> str | None:
-    quotient = Context(prec=_DIGITS).divide(Decimal(number.numerator), Decimal(number.denominator))
-    if Fraction(quotient) != number:
-        return None
-    if quotient == 0:
-        return "0"
-    exponent = quotient.adjusted()
-    if -5 < exponent < 7:
-        text = f"{quotient:f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    mantissa = f"{Context(prec=_DIGITS).scaleb(quotient, -exponent):f}"
-    return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}e{exponent}"
 
 
 _SHARES = [Fraction(1, 2**power) for power in range(1, 8)]  # of `failure`, tried as δ when a curve bounds the loss
