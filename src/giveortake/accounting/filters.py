@@ -77,7 +77,7 @@ from giveortake.accounting.pricing import (
     currency_named,
     exact_number,
     short_down,
-    written_totals,
+    stored_totals,
 )
 from giveortake.caching import cached
 from giveortake.errors import BudgetExceeded, InvalidParameter, MismatchedPromises, Unpriced, Unprovable
@@ -361,7 +361,7 @@ class Filter(ABC):
         """
         if any(total.spent for total in (*self._totals, *self._pots)):
             raise InvalidParameter("snapshot", "…", "may not replace what this filter has already counted")
-        totals, pots = written_totals(snapshot), written_totals(snapshot, "pots")
+        totals, pots = stored_totals(snapshot), stored_totals(snapshot, "pots")
         if (len(totals), len(pots)) != (len(self._totals), len(self._pots)):
             raise InvalidParameter("snapshot", snapshot, "has another number of totals than the filter")
         resumed = [total.resumed(content) for total, content in zip(self._totals, totals, strict=True)]
@@ -700,17 +700,13 @@ def admitted_rho(budget: ApproxDP) -> Fraction:
     """
     totals = (
         (currency, limit(currency, budget.epsilon, delta))
-        for currency, delta in lineup(budget.epsilon, _after_pot(budget))
+        for currency, delta in lineup(budget.epsilon, budget.delta - _KEYS * budget.delta)
     )
     greatest = max(most / currency.order for currency, most in totals if isinstance(currency, Divergence))
     if greatest <= 0:
         raise InvalidParameter("delta", str(budget.delta), "is too small: the race admits no ρ", hint="raise δ or ε")
     grain = Fraction(2) ** (greatest.numerator.bit_length() - greatest.denominator.bit_length() - 40)
     return greatest // grain * grain
-
-
-def _after_pot(budget: ApproxDP) -> Fraction:
-    return budget.delta - _KEYS * budget.delta
 
 
 @cached(4096)
@@ -806,8 +802,8 @@ def _restored(budget: Guarantee, snapshot: object, keys: Number | None) -> Filte
             hint="a filter keeps the budget it was made for; raising it is a new promise",
         )
     if isinstance(budget, ApproxDP):
-        contestants = [(currency_named(total), exact_number(total.get("delta"))) for total in written_totals(snapshot)]
-        keys = sum((exact_number(pot.get("delta")) for pot in written_totals(snapshot, "pots")), Fraction(0))
+        contestants = [(currency_named(total), exact_number(total.get("delta"))) for total in stored_totals(snapshot)]
+        keys = sum((exact_number(pot.get("delta")) for pot in stored_totals(snapshot, "pots")), Fraction(0))
         restored: Filter = ApproxDPFilter(budget, keys=keys, contestants=contestants)
     else:
         restored = filter(budget)

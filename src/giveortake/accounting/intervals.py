@@ -388,8 +388,8 @@ def epsilon_interval(
 ) -> Interval:
     """The least ε for which all charges together are (ε, δ)-DP, as an interval.
 
-    >>> found = epsilon_interval([gt.GaussianDP("0.02")] * 1000, "1e-6")
-    >>> print(found)
+    >>> interval = epsilon_interval([gt.GaussianDP("0.02")] * 1000, "1e-6")
+    >>> print(interval)
     between 2.9216... and 2.9216...
     """
     return bundle_epsilon(flattened(charges, unit=unit, neighbours=neighbours), open_probability("delta", delta))

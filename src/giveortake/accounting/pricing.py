@@ -234,7 +234,7 @@ class Delta(Currency):
 GRAINS = 2**100 * 10**320 * math.lcm(*range(1, 1001)) ** 2
 _FINEST = 1 << 100
 _STEP = GRAINS // _FINEST
-_KEPT = 1 << 14  # prices remembered
+_CACHED = 1 << 14  # prices
 
 
 def grains_up(amount: Fraction) -> int:
@@ -261,6 +261,7 @@ def amount(grains: int) -> Fraction:
     return Fraction(grains, GRAINS)
 
 
+@cached(_CACHED)
 def price(event: Event, currency: Currency, neighbours: Neighbours) -> int | None:
     """What an event costs in a currency, in grains; None when it has no price there.
 
@@ -273,9 +274,25 @@ def price(event: Event, currency: Currency, neighbours: Neighbours) -> int | Non
     add, "largest" taken in this very currency; of `InPart` the dearest of its `cases` counts, here and inside the
     others. What is charged to a filter by itself shares its price with the other parts of its partition.
     """
-    return _price(event, currency, neighbours)
+    match event:
+        case events.Composed():
+            return _sum(event.events, len(event.events), lambda part: price(part, currency, neighbours))
+        case events.Repeated():
+            unit_price = price(event.event, currency, neighbours)
+            return None if unit_price is None else event.times * unit_price
+        case events.Parallel():
+            if neighbours == "change-one":
+                return None
+            return _sum(event.events, event.touched, lambda part: price(part, currency, neighbours))
+        case events.InPart():
+            cases = [price(case, currency, relation) for case, relation in event.cases(neighbours)]
+            return None if None in cases else max(case_price for case_price in cases if case_price is not None)
+        case _:
+            exactly = _single(event, currency, neighbours)
+            return None if exactly is None else grains_up(exactly)
 
 
+@cached(_CACHED)
 def failure(event: Event, neighbours: Neighbours) -> int:
     """The δ that an event spends, in grains.
 
@@ -286,40 +303,15 @@ def failure(event: Event, neighbours: Neighbours) -> int:
     P′ and Q′ of the second. ∎ For `GaussianKeys`, where P′ and Q′ are μ-close instead, the decomposition is in
     `giveortake.mechanisms.WeightedKeys`.
     """
-    return _failure(event, neighbours)
-
-
-@cached(_KEPT)
-def _price(event: Event, currency: Currency, neighbours: Neighbours) -> int | None:
     match event:
         case events.Composed():
-            return _sum(event.events, len(event.events), lambda part: _price(part, currency, neighbours))
+            return sum(failure(part, neighbours) for part in event.events)
         case events.Repeated():
-            unit_price = _price(event.event, currency, neighbours)
-            return None if unit_price is None else event.times * unit_price
+            return event.times * failure(event.event, neighbours)
         case events.Parallel():
-            if neighbours == "change-one":
-                return None
-            return _sum(event.events, event.touched, lambda part: _price(part, currency, neighbours))
+            return sum(nlargest(event.touched, (failure(part, neighbours) for part in event.events)))
         case events.InPart():
-            cases = [_price(case, currency, relation) for case, relation in event.cases(neighbours)]
-            return None if None in cases else max(case_price for case_price in cases if case_price is not None)
-        case _:
-            exactly = _single(event, currency, neighbours)
-            return None if exactly is None else grains_up(exactly)
-
-
-@cached(_KEPT)
-def _failure(event: Event, neighbours: Neighbours) -> int:
-    match event:
-        case events.Composed():
-            return sum(_failure(part, neighbours) for part in event.events)
-        case events.Repeated():
-            return event.times * _failure(event.event, neighbours)
-        case events.Parallel():
-            return sum(nlargest(event.touched, (_failure(part, neighbours) for part in event.events)))
-        case events.InPart():
-            return max(_failure(case, relation) for case, relation in event.cases(neighbours))
+            return max(failure(case, relation) for case, relation in event.cases(neighbours))
         case events.Approx() | events.DiscoveredKeys() | events.GaussianKeys():
             return grains_up(event.delta)
         case _:
@@ -616,7 +608,7 @@ def currency_named(content: Mapping[str, JSON]) -> Currency:
     raise InvalidParameter("snapshot", kind, "is not a currency")
 
 
-def written_totals(snapshot: Mapping[str, JSON], name: str = "totals") -> list[dict[str, JSON]]:
+def stored_totals(snapshot: Mapping[str, JSON], name: str = "totals") -> list[dict[str, JSON]]:
     """The totals in a snapshot, as JSON."""
     totals = snapshot.get(name) if isinstance(snapshot, dict) else None
     if not isinstance(totals, list):

@@ -30,12 +30,12 @@ from giveortake.local.survey import (
     packed_rows,
     ratio_below,
     registered,
-    source,
     survey_epsilon,
     survey_name,
     whole_numbers,
 )
 from giveortake.mechanisms.histogram import positions
+from giveortake.mechanisms.mechanism import source
 from giveortake.privacy import events
 from giveortake.randomness import bernoulli, packed_bernoulli, uniform_integers
 

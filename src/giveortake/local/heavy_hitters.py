@@ -32,10 +32,10 @@ from giveortake.local.survey import (
     quantile,
     ratio_below,
     registered,
-    source,
     survey_epsilon,
     survey_name,
 )
+from giveortake.mechanisms.mechanism import source
 from giveortake.randomness import SYSTEM_ENTROPY, bernoulli, packed_bernoulli, uniform_integers
 
 if TYPE_CHECKING:

@@ -25,12 +25,12 @@ from giveortake.local.survey import (
     ratio_below,
     registered,
     require_possible,
-    source,
     survey_epsilon,
     survey_name,
     whole_numbers,
 )
 from giveortake.mechanisms.histogram import elements
+from giveortake.mechanisms.mechanism import source
 from giveortake.randomness import bernoulli, uniform_integers
 
 if TYPE_CHECKING:

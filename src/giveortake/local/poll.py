@@ -27,11 +27,11 @@ from giveortake.local.survey import (
     quantile,
     ratio_below,
     registered,
-    source,
     survey_epsilon,
     survey_name,
 )
 from giveortake.mechanisms.histogram import elements
+from giveortake.mechanisms.mechanism import source
 from giveortake.randomness import bernoulli
 
 if TYPE_CHECKING:

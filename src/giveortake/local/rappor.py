@@ -31,10 +31,10 @@ from giveortake.local.survey import (
     ratio_below,
     registered,
     require_possible,
-    source,
     survey_epsilon,
     survey_name,
 )
+from giveortake.mechanisms.mechanism import source
 from giveortake.randomness import bernoulli, packed_bernoulli, uniform_integers
 
 if TYPE_CHECKING:

@@ -32,7 +32,6 @@ from giveortake.errors import HIDDEN, DamagedReports, ForeignReports, GiveOrTake
 from giveortake.exact import Number, decimal_up, exp_down, exp_up, log_up, positive, rational
 from giveortake.mechanisms.histogram import elements
 from giveortake.privacy import PureDP, events
-from giveortake.randomness import SYSTEM_ENTROPY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -544,11 +543,6 @@ def survey_name(name: str) -> str:
     if not isinstance(name, str):
         raise InvalidParameter("name", name, "is not a text", hint="write the question that is asked")
     return name.strip()
-
-
-def source(entropy: Entropy | None) -> Entropy:
-    """The source given, or the operating system's."""
-    return SYSTEM_ENTROPY if entropy is None else entropy
 
 
 def is_one(values: Any) -> bool:
