@@ -381,7 +381,7 @@ _PRICES = (
         "exact/format.py",
         "rounding=ROUND_CEILING)",
         "rounding=ROUND_HALF_EVEN)",
-        "exact/test_shown_numbers",
+        "exact/test_number_format",
     ),
 )
 
@@ -414,7 +414,7 @@ _ADMISSION = (
         "accounting/filters.py",
         "total.alive, total.spent = False, total.limit",
         "continue",
-        "accounting/test_race_numbers",
+        "accounting/test_approx_dp_filter",
         "accounting/test_filter_amounts",
     ),
     _mutant(
@@ -422,7 +422,7 @@ _ADMISSION = (
         "accounting/filters.py",
         "limit(currency, budget.epsilon, delta), delta)",
         "limit(currency, budget.epsilon, budget.delta), delta)",
-        "accounting/test_race_numbers",
+        "accounting/test_approx_dp_filter",
         "accounting/test_filter_amounts",
     ),
     _mutant(
@@ -716,14 +716,14 @@ _NOISE = (
     ),
     _mutant(
         "a threshold is compared with too little noise",
-        "mechanisms/sparse_vector.py",
+        "mechanisms/selection.py",
         "self._noise(4, coins)",
         "self._noise(2, coins)",
         "mechanisms/test_above_threshold",
     ),
     _mutant(
         "a threshold that was reached goes on answering",
-        "mechanisms/sparse_vector.py",
+        "mechanisms/selection.py",
         "self._spent = above",
         "self._spent = False",
         "mechanisms/test_above_threshold",

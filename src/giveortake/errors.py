@@ -180,7 +180,7 @@ class Unprovable(GiveOrTakeError, ValueError):
 
 
 class NotFound(GiveOrTakeError, LookupError):
-    """Something that was named does not exist, or is not the asker's: a file, a table, a release, an analyst."""
+    """Something that was named does not exist, or is not the analyst's: a file, a table, a release, an analyst."""
 
 
 class ForeignReports(GiveOrTakeError, ValueError):
@@ -292,7 +292,7 @@ class IdempotencyConflict(LedgerError, ValueError):
 
 
 class AccessDenied(LedgerError, PermissionError):
-    """The asker has no access, for example after they were revoked. What belongs to others is `NotFound`."""
+    """The analyst has no access, for example after they were revoked. What belongs to others is `NotFound`."""
 
 
 class AllowanceExceeded(LedgerError, PermissionError):

@@ -25,8 +25,7 @@ from giveortake.audit.replay import NeighbouringTables, Observation, Recorded
 from giveortake.compile import Measurement, Spend
 from giveortake.compile.partition_selection import with_keys
 from giveortake.errors import GiveOrTakeError, InvalidParameter, Unprovable
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
-from giveortake.mechanisms.mechanism import Mechanism, opened
+from giveortake.mechanisms.mechanism import BoundedIntegers, Mechanism, opened
 from giveortake.privacy import ROW, ApproxDP, Unit
 from giveortake.session import Session, protect
 from giveortake.session.session import mechanism_of

@@ -20,7 +20,7 @@ from giveortake.cli.ledger import print_failures, require_ledger, standings
 from giveortake.cli.session_options import promise
 from giveortake.cli.shell import Command, number, terminal
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
-from giveortake.exact import decimal
+from giveortake.exact import decimal, percent
 from giveortake.ledger.rules.budgets import promise_text
 from giveortake.privacy import ApproxDP, PureDP
 
@@ -217,7 +217,7 @@ def _people_above(ledger: Ledger, level: BudgetStatus) -> BudgetStatus | None:
 def _print_taken(ledger: Ledger, old_level: BudgetStatus, affordable_before: Fraction, out: Console) -> None:
     """Print what the change of an allotment took from the people's budget, and how much of that is left."""
     new_level = ledger.population(old_level.name)
-    taken = f"{decimal(100 * (new_level.given - old_level.given), 3)} %"
+    taken = percent(new_level.given - old_level.given, 3)
     left_text = "nothing" if not (affordable := ledger.affordable(new_level)) else f"ε ≤ {decimal(affordable, 3)}"
     out.print(
         Text(

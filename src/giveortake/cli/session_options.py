@@ -24,7 +24,7 @@ from giveortake.answers.terms import CAP_TERMS, TERMS
 from giveortake.configuration import budget_said, chosen, configurations
 from giveortake.engines.protocol import is_address
 from giveortake.errors import ApprovalRequired, GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound
-from giveortake.exact import MOST_DIGITS, decimal, rational
+from giveortake.exact import MOST_DIGITS, decimal, percent, rational
 from giveortake.ledger import Ledger
 from giveortake.ledger.opening import rehearsal
 from giveortake.plan.question import span_of
@@ -85,7 +85,7 @@ def largest_question(affordable: Fraction) -> str:
 
 def allotted_share(status: BudgetStatus) -> str:
     """The part of a budget that was given to analysts, in parentheses; empty if none was."""
-    return f" ({decimal(100 * status.given, 3)} % given to analysts)" if status.given else ""
+    return f" ({percent(status.given, 3)} given to analysts)" if status.given else ""
 
 
 def weakness(budget: Guarantee) -> str | None:

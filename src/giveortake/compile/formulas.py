@@ -35,7 +35,7 @@ import numpy as np
 from giveortake.compile.intervals import Acceptance, truncated_interval
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import tails
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.mechanisms.mechanism import BoundedIntegers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

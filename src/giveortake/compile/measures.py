@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from giveortake.engines import Bins, Bounding, Distinct, Engine, Keys
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.additive import RoundedNoise
-    from giveortake.mechanisms.bounded_integers import PrefixStrategy
+    from giveortake.mechanisms.mechanism import PrefixStrategy
     from giveortake.mechanisms.tails import Tail
     from giveortake.plan import Domain, Expression, Relation
     from giveortake.privacy.events import Event
@@ -141,7 +141,7 @@ class Measure(ABC):
 
     def described(self, noise: RoundedNoise) -> str:
         """The noise in words."""
-        return noise.told(self.granularity)
+        return noise.description(self.granularity)
 
     def of_no_keys(self) -> npt.NDArray[np.int64]:
         """The released array if there are no keys."""
@@ -486,7 +486,7 @@ class PrefixSums(MeasureOfValues):
         return single if self.levels == 1 else events.Repeated(single, self.levels)
 
     def described(self, noise: RoundedNoise) -> str:
-        noise_text = noise.told(self.granularity / self.strategy.fineness)
+        noise_text = noise.description(self.granularity / self.strategy.fineness)
         over = f"{noise_text}, on running totals over {self.strategy.size:,} bins"
         return over if self.levels == 1 else f"{noise_text}, on each of {self.levels} levels of a tree of bins"
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from giveortake.compile.spend import Stability
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.additive import RoundedNoise
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
+    from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.plan import Question, Relation, Value
     from giveortake.privacy.events import DiscoveredKeys, GaussianKeys
     from giveortake.randomness import Entropy
@@ -165,7 +165,7 @@ class _Counted(Selection):
         if self.decides is None:
             selected_keys: list[tuple[Value, ...]] = self.mechanism.select(units, entropy)
             return selected_keys
-        keys, numbers = self.mechanism.shown(units, entropy)
+        keys, numbers = self.mechanism.release_with_numbers(units, entropy)
         return [(*key, number) for key, number in zip(keys, numbers.tolist(), strict=True)]
 
 

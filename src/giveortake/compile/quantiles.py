@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from giveortake.mechanisms.bounded_integers import PrefixStrategy
+    from giveortake.mechanisms.mechanism import PrefixStrategy
     from giveortake.mechanisms.tails import Tail
 
     Floats: TypeAlias = npt.NDArray[np.float64]

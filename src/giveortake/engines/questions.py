@@ -44,7 +44,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
 from giveortake.errors import QueryRefused
-from giveortake.mechanisms.bounded_integers import MOST_ROWS
+from giveortake.mechanisms.mechanism import MOST_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

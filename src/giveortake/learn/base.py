@@ -24,7 +24,7 @@ from giveortake.answers.render import escaped
 from giveortake.arguments import told_by_name
 from giveortake.compile.spend import spend_of
 from giveortake.errors import InvalidParameter, QueryRefused
-from giveortake.exact import decimal, whole
+from giveortake.exact import percent, whole
 from giveortake.learn.arrays import ArraySession, not_fitted
 from giveortake.learn.features import (
     Category,
@@ -226,7 +226,8 @@ class Card(_Page):
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """The passes over the rows."""
         rows: list[tuple[str, ...]] = [
-            (fit_pass.name, _percent(fit_pass.share), f"{fit_pass.mu:.4g}") for fit_pass in self.provenance.passes
+            (fit_pass.name, percent(Fraction(fit_pass.share), 3), f"{fit_pass.mu:.4g}")
+            for fit_pass in self.provenance.passes
         ]
         return ("pass over the rows", "part of μ²", "μ"), rows
 
@@ -282,7 +283,11 @@ class FitQuote(_Page):
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """The passes over the rows."""
         rows: list[tuple[str, ...]] = [
-            (name, _percent(share), "known when its turn comes" if noise is None else f"± {noise:,.3g} rows")
+            (
+                name,
+                percent(Fraction(share), 3),
+                "known when its turn comes" if noise is None else f"± {noise:,.3g} rows",
+            )
             for name, share, noise in self.noises
         ]
         return ("pass over the rows", "part of μ²", "noise in each sum, one deviation"), rows
@@ -296,10 +301,6 @@ def counted(guarantee: Guarantee, rows: int) -> str:
     if not rows:
         return f"one {column}"
     return f"one {column}: all its rows together count as much as {rows:,} row{'s' if rows > 1 else ''} at most"
-
-
-def _percent(share: Fraction | str) -> str:
-    return f"{decimal(100 * Fraction(share), 3)} %"
 
 
 @final

@@ -24,7 +24,7 @@ registered, which is called for each sampled person by itself and never comes fr
 
 Output perturbation for regularised risks [CMS11]: descent on Σℓ + Λ‖θ‖²/2, and noise on where it leads.
 
-Guarantee: `PerturbedDescent` proves how far a unit moves the point that is released, for every table and any number of
+Guarantee: `OutputPerturbation` proves how far a unit moves the released point, for every table and any number of
 passes: by about m·X/Λ where m rows of a unit count and a row has length X, and twice that where it is changed. Gaussian
 noise covers that. What the proof asks of gradients holds for them as engines compute them: a row's numbers x are
 multiples of 2⁻¹⁰ and θ of 2⁻²⁶ below 64, so doubles hold every score ⟨θ, x⟩ exactly, in whatever order it is summed.
@@ -67,7 +67,7 @@ from giveortake.learn.features import (
     public_columns,
 )
 from giveortake.learn.noisy_sums import GRAIN, STEPS, lattice_of, one, value
-from giveortake.mechanisms.vectors import PerturbedDescent
+from giveortake.mechanisms.vectors import OutputPerturbation
 from giveortake.plan import Call, ColumnReference, Derive, Domain, Kind
 from giveortake.plan import Literal as Constant
 from giveortake.privacy import ApproxDP, events
@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from giveortake import frame
     from giveortake.exact import Number
     from giveortake.learn.features import DesignColumn
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
+    from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.plan import Expression, Relation
     from giveortake.session import Session
 
@@ -571,10 +571,10 @@ class Risk:
         half = len(parts) // 2
         return parts[:half].times(self.slope_steps).plus(parts[half:])
 
-    def mechanism(self, mu: Fraction, *, changed: bool) -> PerturbedDescent:
+    def mechanism(self, mu: Fraction, *, changed: bool) -> OutputPerturbation:
         """The descent with the noise that keeps μ."""
         fine = self.slope_steps**2
-        bare = PerturbedDescent(
+        bare = OutputPerturbation(
             Fraction(1),
             self.strength,
             steepest(self.loss),
@@ -586,7 +586,7 @@ class Risk:
             1 + len(self.columns),
             _FARTHEST,
         )
-        return replace(bare, sigma=Fraction(math.ceil(bare.moved(self.rows, changed=changed) / mu)))
+        return replace(bare, sigma=Fraction(math.ceil(bare.sensitivity(self.rows, changed=changed) / mu)))
 
     def run(self, key: str | None) -> PerturbedModel:
         """Charge, descend, and release."""

@@ -22,22 +22,20 @@ import numpy as np
 
 from giveortake.arguments import told_by_name
 from giveortake.errors import DamagedReports, InvalidParameter
-from giveortake.exact import whole
+from giveortake.exact import rational, whole
 from giveortake.local.frequencies import FrequencyOracle, survey_categories
 from giveortake.local.survey import (
     Reports,
-    fraction_text,
     is_one,
     packed_rows,
     ratio_below,
-    read_fraction,
     registered,
-    source,
     survey_epsilon,
     survey_name,
     whole_numbers,
 )
 from giveortake.mechanisms.histogram import positions
+from giveortake.mechanisms.mechanism import source
 from giveortake.privacy import events
 from giveortake.randomness import bernoulli, packed_bernoulli, uniform_integers
 
@@ -235,11 +233,11 @@ class RandomizedResponse(FrequencyOracle):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> RandomizedResponse:
         """The survey that `to_json` described."""
-        epsilon = read_fraction("epsilon", parameters["epsilon"])
+        epsilon = rational("epsilon", parameters["epsilon"])
         return cls(parameters["categories"], epsilon, name=parameters.get("name", ""))
 
     def parameters(self) -> dict[str, Any]:
-        return {"categories": list(self.categories), "epsilon": fraction_text(self.epsilon)}
+        return {"categories": list(self.categories), "epsilon": str(self.epsilon)}
 
     def event(self) -> events.RandomizedResponse:
         return events.RandomizedResponse(self.epsilon, len(self.categories))
@@ -335,14 +333,14 @@ class UnaryEncoding(FrequencyOracle):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> UnaryEncoding:
         """The survey that `to_json` described."""
-        epsilon = read_fraction("epsilon", parameters["epsilon"])
+        epsilon = rational("epsilon", parameters["epsilon"])
         symmetric, name = parameters["symmetric"], parameters.get("name", "")
         return cls(parameters["categories"], epsilon, symmetric=symmetric, name=name)
 
     def parameters(self) -> dict[str, Any]:
         return {
             "categories": list(self.categories),
-            "epsilon": fraction_text(self.epsilon),
+            "epsilon": str(self.epsilon),
             "symmetric": self.symmetric,
         }
 
@@ -429,12 +427,12 @@ class LocalHashing(FrequencyOracle):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> LocalHashing:
         """The survey that `to_json` described."""
-        epsilon = read_fraction("epsilon", parameters["epsilon"])
+        epsilon = rational("epsilon", parameters["epsilon"])
         buckets, name = parameters["buckets"], parameters.get("name", "")
         return cls(parameters["categories"], epsilon, buckets=buckets, name=name)
 
     def parameters(self) -> dict[str, Any]:
-        return {"categories": list(self.categories), "epsilon": fraction_text(self.epsilon), "buckets": self.buckets}
+        return {"categories": list(self.categories), "epsilon": str(self.epsilon), "buckets": self.buckets}
 
     def bits(self) -> int:
         return (self.prime**2 * self.buckets - 1).bit_length()
@@ -507,11 +505,11 @@ class HadamardResponse(FrequencyOracle):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> HadamardResponse:
         """The survey that `to_json` described."""
-        epsilon = read_fraction("epsilon", parameters["epsilon"])
+        epsilon = rational("epsilon", parameters["epsilon"])
         return cls(parameters["categories"], epsilon, name=parameters.get("name", ""))
 
     def parameters(self) -> dict[str, Any]:
-        return {"categories": list(self.categories), "epsilon": fraction_text(self.epsilon)}
+        return {"categories": list(self.categories), "epsilon": str(self.epsilon)}
 
     @property
     def columns(self) -> int:

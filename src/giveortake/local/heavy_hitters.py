@@ -16,7 +16,7 @@ import numpy as np
 
 from giveortake.answers import Answer, Column
 from giveortake.errors import DamagedReports, InvalidParameter
-from giveortake.exact import Number, open_probability, whole
+from giveortake.exact import Number, open_probability, rational, whole
 from giveortake.local.categories import bucket, grouped_sums, is_prime, meeting, respond, set_bits, supports
 from giveortake.local.frequencies import Supports
 from giveortake.local.survey import (
@@ -25,19 +25,17 @@ from giveortake.local.survey import (
     Interval,
     checked_texts,
     fingerprints,
-    fraction_text,
     is_one,
     is_unicode,
     numbered,
     packed_rows,
     quantile,
     ratio_below,
-    read_fraction,
     registered,
-    source,
     survey_epsilon,
     survey_name,
 )
+from giveortake.mechanisms.mechanism import source
 from giveortake.randomness import SYSTEM_ENTROPY, bernoulli, packed_bernoulli, uniform_integers
 
 if TYPE_CHECKING:
@@ -96,7 +94,7 @@ class CountMeanSketch(Supports):
     def from_parameters(cls, parameters: Mapping[str, Any]) -> CountMeanSketch:
         """The survey that `to_json` described."""
         return cls(
-            read_fraction("epsilon", parameters["epsilon"]),
+            rational("epsilon", parameters["epsilon"]),
             functions=parameters["functions"],
             buckets=parameters["buckets"],
             seed=parameters["seed"],
@@ -105,7 +103,7 @@ class CountMeanSketch(Supports):
 
     def parameters(self) -> dict[str, Any]:
         return {
-            "epsilon": fraction_text(self.epsilon),
+            "epsilon": str(self.epsilon),
             "functions": self.functions,
             "buckets": self.buckets,
             "seed": self.seed,
@@ -300,7 +298,7 @@ class HeavyHitters(Supports):
     def from_parameters(cls, parameters: Mapping[str, Any]) -> HeavyHitters:
         """The survey that `to_json` described."""
         return cls(
-            read_fraction("epsilon", parameters["epsilon"]),
+            rational("epsilon", parameters["epsilon"]),
             length=parameters["length"],
             step=parameters["step"],
             alphabet=parameters["alphabet"],
@@ -310,7 +308,7 @@ class HeavyHitters(Supports):
 
     def parameters(self) -> dict[str, Any]:
         return {
-            "epsilon": fraction_text(self.epsilon),
+            "epsilon": str(self.epsilon),
             "length": self.length,
             "step": self.step,
             "alphabet": self.alphabet,

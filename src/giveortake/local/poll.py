@@ -22,18 +22,16 @@ from giveortake.local.survey import (
     Interval,
     Reports,
     as_array,
-    fraction_text,
     interval_of,
     is_one,
     quantile,
     ratio_below,
-    read_fraction,
     registered,
-    source,
     survey_epsilon,
     survey_name,
 )
 from giveortake.mechanisms.histogram import elements
+from giveortake.mechanisms.mechanism import source
 from giveortake.randomness import bernoulli
 
 if TYPE_CHECKING:
@@ -105,13 +103,13 @@ class Poll(Supports):
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Poll:
         """The poll that `to_json` described."""
         return cls(
-            truth=read_fraction("truth", parameters["truth"]),
-            otherwise=read_fraction("otherwise", parameters["otherwise"]),
+            truth=rational("truth", parameters["truth"]),
+            otherwise=rational("otherwise", parameters["otherwise"]),
             name=parameters.get("name", ""),
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"truth": fraction_text(self.truth), "otherwise": fraction_text(self.otherwise)}
+        return {"truth": str(self.truth), "otherwise": str(self.otherwise)}
 
     @property
     def ratio(self) -> Fraction:

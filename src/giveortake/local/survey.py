@@ -32,7 +32,6 @@ from giveortake.errors import HIDDEN, DamagedReports, ForeignReports, GiveOrTake
 from giveortake.exact import Number, decimal_up, exp_down, exp_up, log_up, positive, rational
 from giveortake.mechanisms.histogram import elements
 from giveortake.privacy import PureDP, events
-from giveortake.randomness import SYSTEM_ENTROPY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -546,21 +545,6 @@ def survey_name(name: str) -> str:
     return name.strip()
 
 
-def source(entropy: Entropy | None) -> Entropy:
-    """The source given, or the operating system's."""
-    return SYSTEM_ENTROPY if entropy is None else entropy
-
-
 def is_one(values: Any) -> bool:
     """Whether this is one answer rather than a list or a column of them."""
     return isinstance(values, str | bytes) or not hasattr(values, "__len__")
-
-
-def fraction_text(number: Fraction) -> str:
-    """An exact fraction as JSON holds it."""
-    return str(number)
-
-
-def read_fraction(name: str, value: Any) -> Fraction:
-    """An exact fraction that JSON held."""
-    return rational(name, value)

@@ -19,7 +19,7 @@ from giveortake.answers.codec import provenance_of
 from giveortake.answers.column import NUMBERS, Column
 from giveortake.answers.text import printable
 from giveortake.errors import GiveOrTakeError
-from giveortake.exact import decimal
+from giveortake.exact import percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -259,7 +259,7 @@ def in_lines(text: str) -> str:
 def sure_of(answer: Answer) -> str:
     """How sure the intervals of an answer are, in words."""
     over = "each" if answer.confidence.over == "cell" else "all together"
-    return f"{decimal(100 * Fraction(answer.confidence))} %, {over}"
+    return f"{percent(Fraction(answer.confidence))}, {over}"
 
 
 def caps_of(answer: Answer) -> str:

@@ -28,7 +28,7 @@ from giveortake.errors import (
     QueryRefused,
 )
 from giveortake.exact import counted, whole
-from giveortake.mechanisms.prefix_sums import RunningCount, SquareRoot, moved
+from giveortake.mechanisms.prefix_sums import RunningCount, SquareRoot, running_count_sensitivity
 from giveortake.plan import Aggregate, AggregateKind, Call, ColumnReference, Kind, Measured, Question, Scan
 from giveortake.plan.domains import moment_of
 from giveortake.session.mechanism import Charge, sealed_question
@@ -164,7 +164,7 @@ class Counter:
         neighbours = mechanism.budget.neighbours
         mu = 1 / noise_multiplier(spend.squared_mu())  # rounded so that all that is left can be asked for
         self._noise = RunningCount.calibrated(request.horizon, mu, request.rows, neighbours)
-        self._event = self._noise.event(moved(request.horizon, request.rows, neighbours))
+        self._event = self._noise.event(running_count_sensitivity(request.horizon, request.rows, neighbours))
         mechanism.engine.require_runnable([request.tally(0)])
         mechanism.engine.hold_to_content()
 

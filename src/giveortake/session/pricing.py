@@ -36,7 +36,7 @@ from giveortake.compile.design import parts_of
 from giveortake.compile.formulas import QuantileOf
 from giveortake.compile.noisy_measures import without_data
 from giveortake.errors import BudgetExceeded, InvalidParameter, QueryRefused, Unpriced
-from giveortake.exact import decimal
+from giveortake.exact import decimal, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -254,10 +254,10 @@ def price_by_margin(pricing: Pricing, terms: Terms, trial: TrialFilter) -> Price
     part, best = fitting[0]
     if len(candidates) == 1:
         return best
-    reason = f"these margins take {_percent(part)} of what is left of the budget with it"
+    reason = f"these margins take {percent(part, 3)} of what is left of the budget with it"
     if len(fitting) == 1:
         return replace(best, why=f"{_noise(best)}: {reason}; {_other_noise(best)} does not fit")
-    return replace(best, why=f"{_noise(best)}: {reason}, and {_percent(fitting[1][0])} with {_other_noise(best)}")
+    return replace(best, why=f"{_noise(best)}: {reason}, and {percent(fitting[1][0], 3)} with {_other_noise(best)}")
 
 
 def price_by_share(pricing: Pricing, terms: Terms, trial: TrialFilter) -> Priced:
@@ -271,7 +271,7 @@ def price_by_share(pricing: Pricing, terms: Terms, trial: TrialFilter) -> Priced
     affordable = [option for option in options if option.used is not None and option.used <= trial.share + terms.share]
     if left < terms.share or not affordable:
         least = min(options, key=lambda option: option.cost).priced
-        refusal = f"share = {decimal(terms.share)} of the budget is not left: {_percent(left)} of it is"
+        refusal = f"share = {decimal(terms.share)} of the budget is not left: {percent(left, 3)} of it is"
         return replace(least, refusal=refusal)
     best = min(affordable, key=lambda option: option.width)
     other_options = [option for option in affordable if option.priced.spend.is_pure != best.priced.spend.is_pure]
@@ -382,7 +382,3 @@ def _noise(priced: Priced) -> str:
 
 def _other_noise(priced: Priced) -> str:
     return "Gaussian noise" if priced.spend.is_pure else "Laplace noise"
-
-
-def _percent(part: Fraction) -> str:
-    return f"{decimal(100 * part, 3)} %"

@@ -24,7 +24,7 @@ from giveortake.compile.noisy_measures import without_data
 from giveortake.compile.postprocessing import caps_in_words, known_columns, noise_in_words, of_units
 from giveortake.engines import KeyColumn, Keys
 from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
-from giveortake.exact import counted, decimal
+from giveortake.exact import counted, percent
 from giveortake.plan.describe import undeclared_values, values_at_ends
 from giveortake.plan.domains import MOST_KEYS
 from giveortake.privacy import events
@@ -170,18 +170,15 @@ class Quote:
     spans: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        percent = exact.decimal(100 * self.confidence)
         lines = [f"cost: {self.spend} for the whole answer" + ("" if self.cost is None else f" ({self.cost!r})")]
         if self.share is not None:
-            lines.append(f"that is {exact.decimal(100 * self.share, 3)} % of a fresh budget")
-        used_text = (
-            "" if self.used_after is None else f"; {exact.decimal(100 * self.used_after, 3)} % of it is used then"
-        )
+            lines.append(f"that is {exact.percent(self.share, 3)} of a fresh budget")
+        used_text = "" if self.used_after is None else f"; {exact.percent(self.used_after, 3)} of it is used then"
         fits = ASKED_BEFORE if self.paid else f"the budget admits it{used_text}"
         lines.append(fits if self.admitted else unfitting(self.share, self.remarks))
         lines.extend([WAITS] * self.approval)
         for name, margin in self.margins.items():
-            confidence_text = "" if margin is None else f"  (with {percent} %)"
+            confidence_text = "" if margin is None else f"  (with {exact.percent(self.confidence)})"
             lines.append(f"  {name} {_number(margin, self.spans.get(name))}{confidence_text}")
         for name, text in self.noise.items():
             lines.append(f"  {name}: {text}")
@@ -454,11 +451,11 @@ class WorkloadQuote:
         scope = "each" if self.confidence.over == "cell" else "all together"
         fits = ASKED_BEFORE if self.paid else "the budget admits it"
         fits = fits if self.admitted else unfitting(self.share, self.remarks)
-        share = "" if self.share is None else f"; that is {decimal(100 * self.share, 3)} % of a fresh budget"
+        share = "" if self.share is None else f"; that is {percent(self.share, 3)} of a fresh budget"
         return [
             f"workload of {counted(len(self.lines), 'table')} at {self.spend}: {fits}{share}",
             *[WAITS] * self.approval,
-            f"margins hold with {decimal(100 * self.confidence)} % {scope}{'' if self.caps is None else FOR_NOISE}",
+            f"margins hold with {percent(self.confidence)} {scope}{'' if self.caps is None else FOR_NOISE}",
         ]
 
     def _remarks(self) -> list[str]:
@@ -569,7 +566,7 @@ class CounterQuote:
         lines.extend(
             f"  after {counted(period, 'period')} ± {self.margins[period - 1]:,.4g}" for period in shown_periods
         )
-        confidence_text = f"with {decimal(100 * self.confidence)} % {scope}{'' if self.caps is None else FOR_NOISE}"
+        confidence_text = f"with {percent(self.confidence)} {scope}{'' if self.caps is None else FOR_NOISE}"
         lines.append(f"  ({confidence_text}; noise on every period alone would be ± {self.alone:,.4g})")
         if self.caps is not None:
             lines.append(f"contributions: the first {self.caps.rows_per_person} in time of the rows of a person")
@@ -586,7 +583,7 @@ class CounterQuote:
             return "; ".join(
                 [unfitting(self.share, self.remarks), *(remark.partition(": ")[2] for remark in self.remarks)]
             )
-        return f"the budget admits it; that is {decimal(100 * (self.share or Fraction(0)), 3)} % of a fresh budget"
+        return f"the budget admits it; that is {percent(self.share or Fraction(0), 3)} of a fresh budget"
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"

@@ -33,11 +33,10 @@ from giveortake.engines.questions import SAMPLED_OF
 from giveortake.engines.runtime import failure
 from giveortake.errors import BudgetExceeded, LedgerDamaged, MechanismSpent, QueryFailed, QueryRefused
 from giveortake.mechanisms import AboveThreshold, Gaussian
-from giveortake.mechanisms.marginals import Interactions
+from giveortake.mechanisms.marginals import InteractionResiduals, row_sensitivity
 from giveortake.mechanisms.mechanism import Sensitive
-from giveortake.mechanisms.selection import Misfits
-from giveortake.mechanisms.sparse_vector import NoisyCount, Surprise
-from giveortake.mechanisms.vectors import PerturbedDescent, Slopes, TrustedGradients, VectorNoise
+from giveortake.mechanisms.selection import NoisyCount, SparseVectorCheck, WorstMarginalSelection
+from giveortake.mechanisms.vectors import GradientOracle, OutputPerturbation, TrustedGradients, VectorNoise
 from giveortake.plan import Question
 from giveortake.plan.question import Aggregate, AggregateKind, Measured
 from giveortake.privacy import ZCDP, GaussianDP, events
@@ -54,9 +53,8 @@ if TYPE_CHECKING:
     from giveortake.engines import KeyColumn, VectorSum
     from giveortake.ledger import Reservation
     from giveortake.ledger.rules.budget_status import Admission
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
-    from giveortake.mechanisms.selection import Candidate
-    from giveortake.mechanisms.sparse_vector import Chosen
+    from giveortake.mechanisms.mechanism import BoundedIntegers
+    from giveortake.mechanisms.selection import Candidate, Chosen
     from giveortake.plan import Relation
     from giveortake.privacy import ApproxDP, Guarantee
     from giveortake.privacy.events import Event
@@ -324,10 +322,10 @@ class AdaptiveRun:
     def measure(self, table: Sequence[KeyColumn], rho: Fraction, *, residual: bool) -> NoisyTable:
         """Noisy counts of a table, all of them or the residual part, at the cost of at most ρ."""
         shape = tuple(len(column.values or ()) for column in table)
-        mechanism: Interactions | Gaussian
+        mechanism: InteractionResiduals | Gaussian
         if residual:
-            moved = self.rows_of_unit * Interactions(shape, 1).moved(self.neighbours)
-            mechanism = Interactions(shape, _short_up(moved / exact.sqrt_down(2 * rho)))
+            moved = self.rows_of_unit * row_sensitivity(shape, self.neighbours)
+            mechanism = InteractionResiduals(shape, _short_up(moved / exact.sqrt_down(2 * rho)))
         else:
             moved = self.rows_of_unit * (exact.sqrt_up(Fraction(2)) if self.neighbours == "change-one" else Fraction(1))
             mechanism = Gaussian(_short_up(moved / exact.sqrt_down(2 * rho)))
@@ -344,7 +342,7 @@ class AdaptiveRun:
 
     def select(self, tables: Sequence[Sequence[KeyColumn]], candidates: Sequence[Candidate], rho: Fraction) -> int:
         """Choose a table that a model fits badly, by the exponential mechanism, for at most ρ; return its place."""
-        mechanism = Misfits(
+        mechanism = WorstMarginalSelection(
             tuple(candidates), _short_down(exact.sqrt_down(8 * rho)), self.rows_of_unit, self.neighbours
         )
         names = [[column.name for column in table] for table in tables]
@@ -373,7 +371,7 @@ class AdaptiveRun:
             raise MechanismSpent(
                 "nothing is being watched: a watch ends with its process", hint="watch again, which is charged again"
             )
-        mechanism = Surprise(chosen, expected, self._guard)
+        mechanism = SparseVectorCheck(chosen, expected, self._guard)
 
         def draw() -> dict[str, Any]:
             return {"is_far": mechanism.release(self._counts([table])[0])}
@@ -406,10 +404,10 @@ class AdaptiveRun:
         assert isinstance(step, NoisyVector)  # noqa: S101 (it was added up)
         return step
 
-    def descend(self, mechanism: PerturbedDescent, risk: Descended) -> NoisyVector:
+    def descend(self, mechanism: OutputPerturbation, risk: Descended) -> NoisyVector:
         """The end point of a gradient descent, with noise. The engine runs each pass; no other point is released."""
         engine = self._request._mechanism.engine  # noqa: SLF001 (the run is the other half of its request)
-        moved = mechanism.moved(risk.rows, changed=self.neighbours == "change-one")
+        moved = mechanism.sensitivity(risk.rows, changed=self.neighbours == "change-one")
 
         def summed(vector_sum: VectorSum) -> Sensitive[BoundedIntegers]:
             return engine.vectors(replace(vector_sum, sample=self._request.persons), remember=False)
@@ -418,7 +416,7 @@ class AdaptiveRun:
             return Sensitive(risk.joined(summed(risk.asked(point)).open(mechanism)))
 
         def draw() -> dict[str, Any]:
-            drawn = mechanism.release(Slopes(summed(risk.counted()), gradient))
+            drawn = mechanism.release(GradientOracle(summed(risk.counted()), gradient))
             if not engine.unchanged():
                 raise failure("changed")
             return {"sigma": str(mechanism.sigma), "steps": packed(drawn)}

@@ -22,7 +22,7 @@ from giveortake.compile import Spend, Terms
 from giveortake.compile.postprocessing import ENTROPY
 from giveortake.engines.runtime import failure
 from giveortake.errors import BudgetExceeded, InvalidParameter
-from giveortake.exact import decimal, decimal_down, positive
+from giveortake.exact import decimal, decimal_down, percent, positive
 from giveortake.session.mechanism import Charge, sealed_question
 from giveortake.session.pricing import first_guess, greatest_amount, no_price, share_of_budget
 from giveortake.session.profiles.best_caps import left_out_under
@@ -158,9 +158,9 @@ class WorkloadPricing:
         if not fitting:
             return PricedWorkload(self.at(candidates[0]))
         part, best = fitting[0]
-        why = f"{_noise(best)}: these margins take {decimal(100 * part, 3)} % of what is left of the budget with it"
+        why = f"{_noise(best)}: these margins take {percent(part, 3)} of what is left of the budget with it"
         if len(fitting) > 1:
-            why += f", and {decimal(100 * fitting[1][0], 3)} % with {_noise(fitting[1][1])}"
+            why += f", and {percent(fitting[1][0], 3)} with {_noise(fitting[1][1])}"
         return PricedWorkload(self.at(best), why)
 
     def _least(self, wanted_margin: float, confidence: Confidence, *, pure: bool) -> Spend | None:
@@ -187,7 +187,7 @@ class WorkloadPricing:
             if after is not None and after.share <= trial.share + share:
                 affordable.append(spend)
         if left < share or not affordable:
-            refusal = f"share = {decimal(share)} of the budget is not left: {decimal(100 * left, 3)} % of it is"
+            refusal = f"share = {decimal(share)} of the budget is not left: {percent(left, 3)} of it is"
             return PricedWorkload(self.at(min(options, key=amount_of)), refusal=refusal)
         greatest_spends = [
             max((spend for spend in affordable if spend.is_pure == pure), key=amount_of, default=None)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
 
-from giveortake.mechanisms.marginals import moved_by_row
+from giveortake.mechanisms.marginals import row_sensitivity
 from giveortake.mechanisms.selection import Candidate
 from giveortake.randomness import SYSTEM_ENTROPY, uniform_integers
 from giveortake.session.runs import Choice, NoisyTable
@@ -188,7 +188,7 @@ class Rounds:
         expected = {table: model.counts(table) for table in tables}
         noise = {table: self._noise(table, for_values) for table in tables}
         offered = [
-            Candidate.of(expected[table], weight=self.candidates[table], handicap=_HANDICAP * noise[table])
+            Candidate.from_counts(expected[table], weight=self.candidates[table], handicap=_HANDICAP * noise[table])
             for table in tables
         ]
         chosen = tables[run.select([self._keys(table) for table in tables], offered, for_selection)]
@@ -216,7 +216,7 @@ class Rounds:
     def _noise(self, table: Columns, rho: Fraction) -> float:
         """The expected sum of all absolute noises that a table would get."""
         shape = tuple(self.sizes[column_index] for column_index in table)
-        moved = float(moved_by_row(shape, self.run.neighbours)) * self.run.rows_of_unit
+        moved = float(row_sensitivity(shape, self.run.neighbours)) * self.run.rows_of_unit
         return _MEAN_OF_NORMAL * moved / math.sqrt(2 * rho) * math.prod(shape)
 
     def _allowed_tables(self) -> list[Columns]:

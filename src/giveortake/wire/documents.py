@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers.terms import LeftOut
 from giveortake.errors import GiveOrTakeError, InvalidParameter
+from giveortake.exact import fraction_text, read_fraction
 from giveortake.ledger import Entry, ReleaseRecord
 from giveortake.ledger.chain.entries import event_from_dict
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
-from giveortake.privacy.documents import fraction, promise_from_json, promise_to_json, written
+from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session.profiles.histograms import dimensions_of
 from giveortake.session.profiles.profile import Profile
 from giveortake.session.quotes import Quote
@@ -106,17 +107,17 @@ def _document(standing: BudgetStatus, left: Fraction | None) -> dict[str, Any]:
         "remaining": _amount(standing.remaining),
         "share": None if standing.share is None else float(standing.share),
         "given": float(standing.given),
-        "given_exactly": written(standing.given),
+        "given_exactly": fraction_text(standing.given),
         "own": None if standing.own is None else float(standing.own),
         "allotments": [str(allotment).partition(" (")[0] for allotment in standing.allotments],
         "affordable": None if left is None else float(left),
-        "affordable_exactly": None if left is None else written(left),
+        "affordable_exactly": None if left is None else fraction_text(left),
         "closed": standing.closed,
     }
 
 
 def _amount(value: Any) -> dict[str, Any]:
-    return {"words": str(value), "exactly": written(value) if isinstance(value, Fraction) else None}
+    return {"words": str(value), "exactly": fraction_text(value) if isinstance(value, Fraction) else None}
 
 
 @final
@@ -131,7 +132,8 @@ class Balance(str):
 
 def amount_of(document: dict[str, Any]) -> Fraction | Balance:
     """The number in a document, or its words if there is none."""
-    return Balance(document["words"]) if document["exactly"] is None else fraction(document["exactly"])
+    number = document["exactly"]
+    return Balance(document["words"]) if number is None else read_fraction("promise", number, signed=True)
 
 
 def quote_document(quote: Quote | WorkloadQuote, standing: dict[str, Any]) -> dict[str, Any]:
@@ -139,7 +141,7 @@ def quote_document(quote: Quote | WorkloadQuote, standing: dict[str, Any]) -> di
     return {
         **json.loads(quote.to_json()),
         "promise": None if quote.cost is None else promise_to_json(quote.cost),
-        "share_exactly": None if quote.share is None else written(Fraction(quote.share)),
+        "share_exactly": None if quote.share is None else fraction_text(Fraction(quote.share)),
         "standing": standing,
     }
 
@@ -182,7 +184,8 @@ def cost_of(document: dict[str, Any]) -> Guarantee | None:
 
 def share_of(document: dict[str, Any]) -> Fraction | None:
     """How much of a fresh budget the quoted answer would take."""
-    return None if document["share_exactly"] is None else fraction(document["share_exactly"])
+    share = document["share_exactly"]
+    return None if share is None else read_fraction("promise", share)
 
 
 def release_document(record: ReleaseRecord) -> dict[str, Any]:

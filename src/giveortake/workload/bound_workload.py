@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from giveortake.engines.questions import Asked
     from giveortake.exact import Number
     from giveortake.mechanisms import Sensitive
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
+    from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.plan import Domain, Expression, Relation, Value
     from giveortake.privacy.guarantee import Neighbours
     from giveortake.workload.workload import RangeWish, Workload

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.mechanisms import Sensitive
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers, PrefixStrategy
+    from giveortake.mechanisms.mechanism import BoundedIntegers, PrefixStrategy
     from giveortake.privacy.events import Event
     from giveortake.randomness import Entropy, IntArray
     from giveortake.workload.bound_workload import AskedWorkload, Layer, RangeTable

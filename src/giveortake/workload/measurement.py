@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from giveortake.engines import Engine
     from giveortake.engines.questions import Asked
     from giveortake.mechanisms import Sensitive
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
+    from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.privacy.events import Event
     from giveortake.randomness import Entropy, IntArray
     from giveortake.workload.bound_workload import AskedWorkload, ClippedPersons, ClippedTables

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.mechanisms import Sensitive
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.mechanisms.marginals import Contribution
+    from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.randomness import Entropy, IntArray
     from giveortake.workload.bound_workload import AskedWorkload
 

@@ -26,7 +26,7 @@ from giveortake.answers.render import FOR_NOISE, as_html, head_lines, shown_cost
 from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.compile.postprocessing import FACES, face
 from giveortake.errors import InvalidParameter, NotFound, did_you_mean
-from giveortake.exact import counted, decimal
+from giveortake.exact import counted, percent
 from giveortake.plan import ColumnReference
 from giveortake.workload.consistency import MOST_CELLS, consistent_tables, rising
 from giveortake.workload.designs import LaplaceDesign, laplace_margin, normal_margin
@@ -445,7 +445,7 @@ class WorkloadAnswer(StackedFaces):
     def _headline(self) -> str:
         together = "each" if self.confidence.over == "cell" else "all together"
         scope = "" if self._provenance["caps"] is None else FOR_NOISE
-        sure = f"intervals hold with {decimal(100 * self.confidence)} % {together}{scope}"
+        sure = f"intervals hold with {percent(self.confidence)} {together}{scope}"
         return (
             f"WorkloadAnswer: {counted(len(self), 'table')}; {self._design.name}; {sure}; cost {shown_cost(self.cost)}"
         )

@@ -26,7 +26,7 @@ from giveortake.engines.sql.printer import bounded_name, hash_of, mark
 from giveortake.engines.sql.statements import Coded, key_weights_statement, rows_of, steps_of, total_weight
 from giveortake.engines.sql.vector_statements import fits_doubles, steps_statement, vector_statement
 from giveortake.mechanisms import Sensitive
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.plan import KeepParts, Kind, PerPerson
 
 if TYPE_CHECKING:
@@ -194,7 +194,9 @@ class DuckDBEngine(SQLEngine):
         sums = self._sorted(tally)
         if sums is None:
             return super()._tally(tally)
-        return [BoundedIntegers.of(totals, summand.most) for totals, summand in zip(sums, tally.summands, strict=True)]
+        return [
+            BoundedIntegers.clamped(totals, summand.most) for totals, summand in zip(sums, tally.summands, strict=True)
+        ]
 
     def _sorted(self, tally: Tally) -> list[npt.NDArray[Any]] | None:
         """The tally by sorting, if that is possible and faster, else None. The result is the same either way."""
@@ -223,16 +225,18 @@ class DuckDBEngine(SQLEngine):
             rows = self._guarded(text, None, lambda cursor: cursor.fetchnumpy())
             totals = fast_paths.person_sums(vector_sum, rows, threads=self._threads, check=self._time.check())
             if totals is not None:
-                return BoundedIntegers.of(totals, vector_sum.most)
+                return BoundedIntegers.clamped(totals, vector_sum.most)
         if fits_doubles(vector_sum):
             (cells,) = self._rows(vector_statement(self._printer, vector_sum, (), in_doubles=True))
             if None not in cells:
-                return BoundedIntegers.of([int(value) for value in cells], vector_sum.most)
+                return BoundedIntegers.clamped([int(value) for value in cells], vector_sum.most)
         if fast_paths.suits_counted_cells(vector_sum):
             text = fast_paths.cells_statement(self._printer, vector_sum, self._dictionaries(vector_sum))
             rows = self._guarded(text, None, lambda cursor: cursor.fetchnumpy())
             if len(rows["c0"]) <= fast_paths.most_cell_rows(vector_sum):
-                return BoundedIntegers.of(fast_paths.cell_sums(vector_sum, rows, self._time.check()), vector_sum.most)
+                return BoundedIntegers.clamped(
+                    fast_paths.cell_sums(vector_sum, rows, self._time.check()), vector_sum.most
+                )
         return super()._vectors(vector_sum)
 
     @staticmethod
@@ -276,7 +280,7 @@ class DuckDBEngine(SQLEngine):
         for start in range(0, order.size, _AT_ONCE):
             check()
             keys += _decoded(codes[order[start : start + _AT_ONCE]], values)
-        return keys, BoundedIntegers.of(counts[order], persons.most)
+        return keys, BoundedIntegers.clamped(counts[order], persons.most)
 
     def _distinct(self, distinct: Distinct) -> BoundedIntegers:
         if not self._wide.has_wide_values(distinct):
@@ -284,7 +288,7 @@ class DuckDBEngine(SQLEngine):
         with self._coded(distinct.keys, distinct.relation.schema) as coded:
             rows = list(self._wide.numbers(distinct, coded))
         codes = np.array([code for code, _ in rows], dtype=np.int64)
-        numbers = BoundedIntegers.of([int(number) for _, number in rows], distinct.most)
+        numbers = BoundedIntegers.clamped([int(number) for _, number in rows], distinct.most)
         return numbers.placed(indexes_of(distinct.keys, codes), (distinct.keys.size,))
 
     def _sorted_persons(self, persons: Persons, coded: Coded) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:

@@ -36,7 +36,7 @@ from giveortake.engines.sql import statements
 from giveortake.engines.sql.engine import SQLEngine, tallied
 from giveortake.errors import GiveOrTakeError, NotFound, QueryFailed, extra
 from giveortake.mechanisms import Sensitive
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.mechanisms.mechanism import BoundedIntegers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -249,7 +249,7 @@ class SparkEngine(SQLEngine):
                 table = self._guarded(frame.where(f"pmod(xxhash64({keys}), {parts}) = {part}"), _taken)
                 for start in range(0, max(table.num_rows, 1), _AS_PYTHON):
                     *columns, units = (column.to_pylist() for column in table.slice(start, _AS_PYTHON).columns)
-                    yield Sensitive((list(zip(*columns, strict=True)), BoundedIntegers.of(units, persons.most)))
+                    yield Sensitive((list(zip(*columns, strict=True)), BoundedIntegers.clamped(units, persons.most)))
 
     @contextmanager
     def _finding(self, persons: Persons) -> Iterator[str]:
@@ -434,7 +434,7 @@ def _filled(question: Tally | Bins | Distinct, rows: list[tuple[Any, ...]], star
     if isinstance(question, Tally):
         return tallied(question, rows, np.array([row[0] - start for row in rows], dtype=np.int64), size)
     codes = tuple(np.array([row[:-1] for row in rows], dtype=np.int64).reshape(len(rows), -1).T)
-    numbers = BoundedIntegers.of([int(row[-1]) for row in rows], question.most)
+    numbers = BoundedIntegers.clamped([int(row[-1]) for row in rows], question.most)
     shape = (size, question.count) if isinstance(question, Bins) else (size,)
     return numbers.placed((codes[0] - start, *codes[1:]) if rows else (), shape)
 

@@ -22,7 +22,7 @@ from giveortake.engines.sql.printer import Printer, bounded_name
 from giveortake.engines.sql.statements import Coded
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Sensitive
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.plan import Domain, Kind
 
 if TYPE_CHECKING:
@@ -235,19 +235,19 @@ class SQLEngine(ABC):
         with self._coded(bins.keys, bins.relation.schema) as coded:
             columns = self._columns(statements.bins_statement(self._printer, bins, coded))
         indexes = indexes_of(bins.keys, columns[0]), columns[1]
-        return BoundedIntegers.of(columns[2], bins.most).placed(indexes, (bins.keys.size, bins.count))
+        return BoundedIntegers.clamped(columns[2], bins.most).placed(indexes, (bins.keys.size, bins.count))
 
     def _distinct(self, distinct: Distinct) -> BoundedIntegers:
         with self._coded(distinct.keys, distinct.relation.schema) as coded:
             columns = self._columns(statements.distinct_statement(self._printer, distinct, coded))
-        numbers = BoundedIntegers.of(columns[1], distinct.most)
+        numbers = BoundedIntegers.clamped(columns[1], distinct.most)
         return numbers.placed(indexes_of(distinct.keys, columns[0]), (distinct.keys.size,))
 
     def _vectors(self, vector_sum: VectorSum) -> BoundedIntegers:
         rows = self._rows(vector_statements.vector_statement(self._printer, vector_sum, self._dictionaries(vector_sum)))
         if vector_sum.is_dense:
-            return BoundedIntegers.of([int(value) for value in rows[0]], vector_sum.most)
-        sums = BoundedIntegers.of([int(row[1]) for row in rows], vector_sum.most)
+            return BoundedIntegers.clamped([int(value) for value in rows[0]], vector_sum.most)
+        sums = BoundedIntegers.clamped([int(row[1]) for row in rows], vector_sum.most)
         return sums.placed(np.array([int(row[0]) for row in rows], dtype=np.int64), (vector_sum.size,))
 
     def _dictionaries(self, vector_sum: VectorSum) -> list[str]:
@@ -363,7 +363,7 @@ def tallied(tally: Tally, rows: list[tuple[Any, ...]], indexes: Any, size: int) 
     """The integers of `size` keys from rows of a code and an integer for each summand; keys without rows have zeros."""
     columns = [[int(row[index + 1]) for row in rows] for index in range(len(tally.summands))]
     return [
-        BoundedIntegers.of(column, summand.most).placed(indexes, (size,))
+        BoundedIntegers.clamped(column, summand.most).placed(indexes, (size,))
         for column, summand in zip(columns, tally.summands, strict=True)
     ]
 
@@ -371,7 +371,7 @@ def tallied(tally: Tally, rows: list[tuple[Any, ...]], indexes: Any, size: int) 
 def in_order_of_keys(rows: list[tuple[Any, ...]], persons: Persons) -> FoundUnits:
     """Rows that end with a number of units, as keys in order, missing values last, and numbers."""
     rows.sort(key=lambda row: [(value is None, value) for value in row[:-1]])
-    return [tuple(row[:-1]) for row in rows], BoundedIntegers.of([int(row[-1]) for row in rows], persons.most)
+    return [tuple(row[:-1]) for row in rows], BoundedIntegers.clamped([int(row[-1]) for row in rows], persons.most)
 
 
 def indexes_of(keys: Keys, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

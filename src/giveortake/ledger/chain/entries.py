@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.caching import cached
 from giveortake.errors import InvalidParameter, LedgerDamaged, LedgerTooNew
+from giveortake.exact import fraction_text
 from giveortake.privacy.events import event_from_json
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def plain(name: str, value: object, depth: int = 0) -> Json:
         case float() if math.isfinite(value):
             return float(value)
         case Fraction():
-            return f"{value.numerator}/{value.denominator}"
+            return fraction_text(value)
         case Decimal() if value.is_finite():
             return str(value)
         case list() | tuple():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.advice import Advice
 from giveortake.answers import render
 from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerMismatch
-from giveortake.exact import decimal
+from giveortake.exact import percent
 from giveortake.ledger.rules import reservations
 from giveortake.ledger.rules.budgets import part_of, promise_from_json, promise_text
 from giveortake.ledger.rules.reservations import level_event
@@ -115,7 +115,7 @@ class BudgetStatus:
 
     def __repr__(self) -> str:
         kind, name, protects, budget, spent, granted = _row(self)
-        spent_text = f"{decimal(100 * self.own, 3)} % spent" if self.own is not None and not self.closed else spent
+        spent_text = f"{percent(self.own, 3)} spent" if self.own is not None and not self.closed else spent
         parts = [budget, f"protects {protects}", spent_text, f"{granted} given to analysts" if granted else ""]
         return f"<BudgetStatus of {kind} {name}: {', '.join(filter(None, parts))}>"
 
@@ -142,7 +142,7 @@ def status_table(statuses: Iterable[BudgetStatus]) -> str:
 def _row(level: BudgetStatus) -> tuple[str, ...]:
     budget = "of its people" if level.budget is None else promise_text(level.budget)
     spent = "" if level.own is None else "closed" if level.closed else render.used(level.own)
-    granted = f"{decimal(100 * level.given, 3)} %" if level.given else ""
+    granted = percent(level.given, 3) if level.given else ""
     return level.kind, level.name, level.unit.column or "row", budget, spent, granted
 
 

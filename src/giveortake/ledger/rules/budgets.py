@@ -34,7 +34,7 @@ from fractions import Fraction
 from math import ceil, isqrt
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
-from giveortake.accounting.filters import Race
+from giveortake.accounting.filters import ApproxDPFilter
 from giveortake.accounting.filters import filter as filter_of
 from giveortake.accounting.pricing import Epsilon
 from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, LedgerMismatch, LedgerTooNew, Unprovable
@@ -219,7 +219,8 @@ def filter_of_rest(budget: ApproxDP, allotments: Iterable[Guarantee]) -> Filter:
         return filter_of(replace(budget, epsilon=epsilon, delta=delta))
     if epsilon:
         return filter_of(PureDP(epsilon, unit=budget.unit, neighbours=budget.neighbours))
-    return Race(replace(budget, epsilon=Fraction(0)), keys=0, contestants=[(Epsilon(), Fraction(0))])  # admits nothing
+    nothing = replace(budget, epsilon=Fraction(0))
+    return ApproxDPFilter(nothing, keys=0, contestants=[(Epsilon(), Fraction(0))])
 
 
 def charged_for(level: Level) -> dict[int, Any]:

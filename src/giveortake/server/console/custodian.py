@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from giveortake.exact import rough_percent
 from giveortake.server import custodian_routes
 from giveortake.server.console.login import Notice, notice_of
 from giveortake.server.console.views import amount, at, page, parsed_number, whole
@@ -203,8 +204,8 @@ def _level(level: dict[str, Any]) -> dict[str, Any]:
         "name": level["name"],
         "budget": whole(level) or "that of its people",
         "left": "–" if left is None else f"ε = {amount(left)}",
-        "spent": "–" if own is None else f"{100 * own:.3g} %",
-        "given": f"{100 * allotted:.3g} %" if allotted else "–",
+        "spent": "–" if own is None else rough_percent(own),
+        "given": rough_percent(allotted) if allotted else "–",
         "closed": bool(level.get("closed")),
         "large": str(level.get("approval_above") or "").partition(" (")[0],
     }

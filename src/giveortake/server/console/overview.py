@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake import accounting
 from giveortake.errors import GiveOrTakeError
-from giveortake.exact import decimal
+from giveortake.exact import decimal, percent
 from giveortake.ledger.chain.entries import event_from_dict
 from giveortake.privacy import PureDP
 from giveortake.privacy.documents import promise_from_json
@@ -115,7 +115,7 @@ def _explained(promise: Guarantee, title: str) -> dict[str, Any]:
         "belief": belief_chart(promise),
         "attacker": attacker_chart(promise),
         "group": group_chart(promise),
-        "priors": [f"{decimal(100 * prior)} %" for prior in PRIORS],
+        "priors": [percent(prior) for prior in PRIORS],
         "rows": rows,
     }
 

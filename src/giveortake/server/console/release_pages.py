@@ -19,7 +19,7 @@ from urllib.parse import quote as in_address
 from giveortake.answers.column import NUMBERS, Column
 from giveortake.answers.text import number_text, printable
 from giveortake.errors import InvalidParameter, QueryRefused
-from giveortake.exact import decimal, decimal_down, decimal_up
+from giveortake.exact import decimal, decimal_down, decimal_up, percent
 from giveortake.ledger.rules.releases import minute, price_of, request_text, without_repeats
 from giveortake.plan.question import AggregateKind
 from giveortake.plot.svg import brief
@@ -245,8 +245,8 @@ def uncertain(answer: Answer, form: Form, standing: Mapping[str, Any] | None, me
 
     A quantile is included if its interval is wider than half of it: no noise is added to it, but ranks are far away.
     """
-    percent = decimal(100 * Fraction(answer.confidence))
-    sure = f"with {percent} % confidence{'' if answer.confidence.over == 'cell' else ', all numbers together'}"
+    together = "" if answer.confidence.over == "cell" else ", all numbers together"
+    sure = f"with {percent(Fraction(answer.confidence))} confidence{together}"
     keys = list(zip(*answer.keys, strict=True)) if answer.keys else [()] * len(answer)
     count, sentences = 0, []
     for column in answer.estimates:
@@ -537,7 +537,6 @@ def _side_by_side(call: Call, contents: list[bytes], sides: list[dict[str, str]]
         notice = Notice("invalid", "These two cannot be compared", error.message, error.hint or "", NOTHING, calm=True)
         return page(call, "compare.html", here="releases", dataset=name, notice=notice)
     view = table_view([*change.keys, *change.estimates])
-    percent = decimal(100 * change.confidence)
     return page(
         call,
         "compare.html",
@@ -549,7 +548,7 @@ def _side_by_side(call: Call, contents: list[bytes], sides: list[dict[str, str]]
         answer={
             **view,
             "certainty": "",
-            "counts": _confidence_text(change, percent),
+            "counts": _confidence_text(change),
             "apart": [],
             "notes": [],
             "uncertain": [],
@@ -559,11 +558,11 @@ def _side_by_side(call: Call, contents: list[bytes], sides: list[dict[str, str]]
     )
 
 
-def _confidence_text(change: Difference, percent: str) -> str:
+def _confidence_text(change: Difference) -> str:
     scope = "all together" if change.together else "each"
     return (
-        f"The intervals of the differences hold with at least {percent} %, {scope}: both noises are in them, and what "
-        "either release may miss is added up."
+        f"The intervals of the differences hold with at least {percent(change.confidence)}, {scope}: both noises are "
+        "in them, and what either release may miss is added up."
     )
 
 

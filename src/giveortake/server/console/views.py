@@ -31,7 +31,7 @@ from giveortake.answers.render import shown_cells
 from giveortake.answers.terms import LeftOut
 from giveortake.answers.text import printable
 from giveortake.errors import InvalidParameter
-from giveortake.exact import decimal, decimal_down, rational, sqrt_down, sqrt_up
+from giveortake.exact import decimal, decimal_down, percent, rational, rough_percent, sqrt_down, sqrt_up
 from giveortake.ledger.rules.releases import stated
 from giveortake.plot.svg import MOST_ROWS, bars, brief, figure
 from giveortake.privacy import ApproxDP, PureDP
@@ -475,7 +475,7 @@ def short(release: str) -> str:
 
 def answer_view(answer: Answer, measured: Measured, unsure: Sequence[str] = ()) -> dict[str, Any]:
     """Everything that a page shows of an answer, with the sentences about uncertain numbers."""
-    percent = decimal(100 * Fraction(answer.confidence))
+    certainty = decimal(100 * Fraction(answer.confidence))
     lies = "the number without noise lies" if answer.confidence.over == "cell" else "all numbers without noise lie"
     caps = str(answer.caps or "everything of a person counts")
     counted = "" if any(caps in note for note in answer.notes) else sentence(caps)
@@ -486,7 +486,7 @@ def answer_view(answer: Answer, measured: Measured, unsure: Sequence[str] = ()) 
         "id": release,
         "short": short(release),
         **table_view(answer.columns, figure_of=answer),
-        "certainty": f"In {percent} of 100 cases {lies} within the bar{'s' * (answer.confidence.over != 'cell')}.",
+        "certainty": f"In {certainty} of 100 cases {lies} within the bar{'s' * (answer.confidence.over != 'cell')}.",
         "counts": printable(" ".join(part for part in (cost, covered, counted) if part)),
         "apart": told_without_key(answer.columns, _FIRST_ROWS),
         "notes": list(dict.fromkeys((*([_BELOW_ZERO] * _is_below_zero(answer, measured)), *answer.notes))),
@@ -553,10 +553,10 @@ def _cells(column: Column, drawn: Any, *, first: bool) -> list[dict[str, Any]]:
 
 
 def _citation(answer: Answer) -> str:
-    percent = decimal(100 * Fraction(answer.confidence))
+    confidence = percent(Fraction(answer.confidence))
     caps = "" if answer.caps is None else f" {sentence(str(answer.caps))}"
     promise = "" if answer.guarantee is None else f" {sentence(str(answer.guarantee))}"
-    return f"Release {answer.release_id}, made with giveortake; intervals of {percent} %.{promise}{caps}"
+    return f"Release {answer.release_id}, made with giveortake; intervals of {confidence}.{promise}{caps}"
 
 
 def quote_view(quote: Mapping[str, Any], form: Form) -> dict[str, Any]:
@@ -597,7 +597,7 @@ def _leaves(quote: Mapping[str, Any], form: Form) -> str:
         return f"leaves {about}ε = {amount(after)} of {whole(standing)} · {again}"
     if used is None:
         return again
-    return f"leaves about {_percent(max(0.0, 1 - used))} of {whole(standing)} · {again}"
+    return f"leaves about {rough_percent(max(0.0, 1 - used))} of {whole(standing)} · {again}"
 
 
 def standing_view(
@@ -614,11 +614,11 @@ def standing_view(
         "left": left_of(standing),
         "whole": whole(standing),
         "meter": meter(own, share, allotted),
-        "spent": _percent(own),
-        "given": _percent(allotted) if allotted else "",
+        "spent": rough_percent(own),
+        "given": rough_percent(allotted) if allotted else "",
         "asked": price if share else "",
-        "free": _percent(max(0.0, 1 - used)),
-        "after": _percent(max(0.0, 1 - after)) if share else "",
+        "free": rough_percent(max(0.0, 1 - used)),
+        "after": rough_percent(max(0.0, 1 - after)) if share else "",
         "closed": bool(standing.get("closed")),
     }
 
@@ -675,10 +675,6 @@ def amount(number: float) -> str:
 
 def _is_pure(standing: Mapping[str, Any]) -> bool:
     return "δ" not in whole(standing)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
 
 
 def margin_in_words(margin: object, span: float | None = None) -> str:

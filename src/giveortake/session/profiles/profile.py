@@ -14,12 +14,12 @@ from giveortake import exact
 from giveortake.answers import Answer
 from giveortake.answers.answer import Released
 from giveortake.answers.column import Column
-from giveortake.answers.terms import Confidence, LeftOut, percent
+from giveortake.answers.terms import Confidence, LeftOut
 from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.compile import Caps, Spend
 from giveortake.compile.noisy_measures import arrays_from_json
 from giveortake.errors import InvalidParameter
-from giveortake.exact import spendable, whole
+from giveortake.exact import rough_percent, spendable, whole
 from giveortake.mechanisms import Laplace
 from giveortake.mechanisms.tails import LaplaceTail, quantile
 from giveortake.session.pricing import share_of_each
@@ -211,7 +211,7 @@ class Profile:
         """The number of persons in words."""
         low, high = self.persons()
         range_text = f"between {low:,.0f} and {high:,.0f} persons" if isfinite(high) else f"at least {low:,.0f} persons"
-        return f"{range_text} (with {exact.decimal(100 * _USUAL_SHARE)} %)"
+        return f"{range_text} (with {exact.percent(_USUAL_SHARE)})"
 
     # -- output -------------------------------------------------------------------------------------------------
 
@@ -278,8 +278,8 @@ class Profile:
 def _span(share: LeftOut) -> str:
     assert share.low is not None and share.high is not None  # noqa: S101, PT018 (known)
     if share.high >= 1:
-        return f"{share.about} of the rows: at least {percent(share.low)}"
-    return f"{share.about} of the rows: {percent(share.low)} to {percent(share.high)}"
+        return f"{share.about} of the rows: at least {rough_percent(share.low, 2)}"
+    return f"{share.about} of the rows: {rough_percent(share.low, 2)} to {rough_percent(share.high, 2)}"
 
 
 _SURE = Confidence("0.95")
