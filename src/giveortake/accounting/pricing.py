@@ -35,7 +35,7 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from heapq import nlargest
 from math import isqrt
@@ -607,10 +607,8 @@ def budget_as_json(budget: Guarantee) -> JSON:
         "unit": budget.unit.column,
         "neighbours": budget.neighbours,
     }
-    for name in ("epsilon", "delta", "rho", "mu"):
-        value = getattr(budget, name, None)
-        if isinstance(value, Fraction):
-            content[name] = exact_text(value)
+    numbers = {field.name: getattr(budget, field.name) for field in fields(budget)}
+    content |= {name: exact_text(numbers[name]) for name in ("epsilon", "delta", "rho", "mu") if name in numbers}
     if isinstance(budget, RenyiDP):
         content["curve"] = [[exact_text(order), exact_text(epsilon)] for order, epsilon in budget.curve]
     return content

@@ -15,14 +15,14 @@ import numpy as np
 
 from giveortake.answers import Answer, Column
 from giveortake.answers.answer import Remark
-from giveortake.answers.text import number_text, with_article
+from giveortake.answers.text import number_text
 from giveortake.compile.design import Measures
 from giveortake.compile.formulas import Ratio, evaluated
 from giveortake.compile.noisy_measures import combined
 from giveortake.compile.windows import AnswerRows, in_order
 from giveortake.exact import exact_decimal
 from giveortake.plan import ColumnReference, Computed, Kind, Literal, Measured, Quotient
-from giveortake.plan.describe import rows_in_no_group, undeclared_values, values_at_ends
+from giveortake.plan.describe import rows_in_no_group, rows_without, undeclared_values, values_at_ends
 from giveortake.plan.question import Condition, aggregates_in
 from giveortake.privacy.composition import together
 
@@ -371,7 +371,7 @@ def _notes(measurement: Measurement) -> tuple[str, ...]:
             )
     person = measurement.question.relation.person
     if person is not None:
-        without = f"rows without {with_article(person)} are left out"
+        without = rows_without(person)
         notes.append(without if measurement.binding_caps is None else f"{measurement.binding_caps}; {without}")
     bare = [name for name, formula in measurement.formulas if not formula.has_interval]
     if bare:

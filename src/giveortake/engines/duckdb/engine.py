@@ -17,7 +17,7 @@ from giveortake.engines.duckdb import fast_paths
 from giveortake.engines.duckdb.dialect import DuckDBDialect, parameters, sql_type
 from giveortake.engines.duckdb.fast_paths import row_tally_statement
 from giveortake.engines.duckdb.long_texts import Tables, WideRows, ranked_or_grouped
-from giveortake.engines.duckdb.tables import Loaded, LoadedCopies, content_of, load, open_database
+from giveortake.engines.duckdb.tables import Loaded, LoadedCopies, content_of, file_state, load, open_database
 from giveortake.engines.questions import WIDEST
 from giveortake.engines.runtime import CacheFolder, ScratchFolder, failure, out_of_time
 from giveortake.engines.sql.dialect import single_quoted
@@ -172,14 +172,18 @@ class DuckDBEngine(SQLEngine):
 
     def lock(self) -> None:
         """From now on nothing but the files of the tables can be read, and no setting can be changed."""
-        paths = [path for loaded in self._loaded.values() for path in loaded.paths]
+        paths = [path for loaded in self._loaded.values() for path, _ in loaded.files]
         if paths:
             self._run(f"SET allowed_paths = [{', '.join(map(single_quoted, paths))}]")
         self._run("SET enable_external_access = false")
         self._run("SET lock_configuration = true")
 
     def unchanged(self) -> bool:
-        return all(loaded.unchanged() for loaded in self._loaded.values())
+        try:
+            files = [file for loaded in self._loaded.values() for file in loaded.files]
+            return all(file_state(path) == state for path, state in files)
+        except OSError:
+            return False
 
     def hold_to_content(self) -> None:
         """Do nothing: copies never change, and files are compared before and after each question."""
