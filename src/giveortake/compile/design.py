@@ -47,7 +47,7 @@ from giveortake.plan.question import hidden_outputs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from giveortake.compile.spend import Stability
+    from giveortake.compile.sensitivity import Stability
     from giveortake.plan import Aggregate, Domain, Expression, Question
     from giveortake.plan.question import Output
 

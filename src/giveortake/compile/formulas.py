@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from giveortake.compile.intervals import RunningTotals
     from giveortake.compile.noisy_measures import Combined
-    from giveortake.compile.quantiles import RunningTotals
     from giveortake.compile.windows import AnswerRows
 
 

@@ -16,7 +16,8 @@ from giveortake.compile.design import Measures, design, plain_design, vectors
 from giveortake.compile.measures import Inquiry, PersonCount
 from giveortake.compile.noisy_measures import Deciding, Release, arrays_from_json
 from giveortake.compile.partition_selection import KeySearch, with_key_delta
-from giveortake.compile.spend import Stability, capped, charges_of, named, require_within
+from giveortake.compile.sensitivity import Stability, capped, named
+from giveortake.compile.spend import charges_of, require_within
 from giveortake.engines import KeyColumn, Keys
 from giveortake.engines.runtime import failure, own_work
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable

@@ -37,8 +37,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final
 import numpy as np
 
 from giveortake import engines
+from giveortake.compile.intervals import RunningTotals
 from giveortake.compile.noisy_measures import Combined
-from giveortake.compile.quantiles import RunningTotals
 from giveortake.engines import Summand, Tally
 from giveortake.engines.questions import Quantum
 from giveortake.errors import QueryRefused
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from giveortake.compile.spend import Stability
+    from giveortake.compile.sensitivity import Stability
     from giveortake.engines import Bins, Bounding, Distinct, Engine, Keys
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.additive import RoundedNoise

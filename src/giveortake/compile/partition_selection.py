@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from giveortake.compile.formulas import Formula
     from giveortake.compile.measurement import Measurement
     from giveortake.compile.measures import Measure
-    from giveortake.compile.spend import Stability
+    from giveortake.compile.sensitivity import Stability
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.additive import RoundedNoise
     from giveortake.mechanisms.bounded_integers import BoundedIntegers

@@ -29,6 +29,7 @@ from giveortake.plan import (
 )
 from giveortake.plan.question import Condition, Frame, Order, unlike
 from giveortake.plan.times import moment
+from giveortake.sql.refusals import allow, refuse
 from giveortake.sql.rows import (
     AGGREGATES,
     OUR_OWN_AGGREGATES,
@@ -39,7 +40,6 @@ from giveortake.sql.rows import (
     number,
     unaliased,
 )
-from giveortake.sql.text import allow, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -28,7 +28,7 @@ from giveortake.plan import question as plan
 from giveortake.plan.functions import CASTS, FUNCTIONS
 from giveortake.plan.relations import unasked_column
 from giveortake.plan.times import MOMENTS, UNITS, as_moment, compared, moment
-from giveortake.sql.text import allow, in_sql, refuse
+from giveortake.sql.refusals import allow, in_sql, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

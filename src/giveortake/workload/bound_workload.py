@@ -19,7 +19,7 @@ import numpy as np
 from giveortake.advice import Advice, declaring
 from giveortake.compile import Caps
 from giveortake.compile.measures import MOST, quantum_of
-from giveortake.compile.spend import capped, unbounded
+from giveortake.compile.sensitivity import capped, unbounded
 from giveortake.engines import Bins, Component, KeyColumn, Keys, Quantum, Summand, Tally, VectorSum
 from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, QueryRefused
