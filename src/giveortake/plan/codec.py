@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import datetime as dt
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar, final
 
 from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
@@ -44,6 +45,7 @@ from giveortake.plan.relations import (
     KeepParts,
     PerPerson,
     Relation,
+    Scan,
     SemiJoin,
     Union,
     require_few_steps,
@@ -82,60 +84,9 @@ def _relation_to_json(relation: Relation, origin: Origin) -> Json:
         for name, own in tables.items():
             if own is relation:
                 return [kind, name]
-
-    def source_to_json(source: Relation) -> Json:
-        return _relation_to_json(source, origin)
-
-    match relation:
-        case Filter():
-            return ["filter", source_to_json(relation.source), relation.condition.to_json()]
-        case Derive():
-            return [
-                "derive",
-                source_to_json(relation.source),
-                [[name, expression.to_json()] for name, expression in relation.named],
-            ]
-        case JoinPublic():
-            return [
-                "join public",
-                source_to_json(relation.source),
-                _public_to_json(relation.public),
-                relation.on.to_json(),
-                relation.public_column,
-                [list(pair) for pair in relation.taken],
-                relation.optional,
-            ]
-        case SemiJoin():
-            return [
-                "semi join",
-                source_to_json(relation.source),
-                _public_to_json(relation.public),
-                relation.on.to_json(),
-                relation.public_column,
-                None if relation.condition is None else relation.condition.to_json(),
-                relation.negated,
-            ]
-        case JoinPersons():
-            taken = [list(pair) for pair in relation.taken]
-            return [
-                "join persons",
-                source_to_json(relation.left),
-                source_to_json(relation.right),
-                taken,
-                relation.optional,
-            ]
-        case Union():
-            return ["union", source_to_json(relation.left), source_to_json(relation.right)]
-        case PerPerson():
-            features = [[name, feature.to_json()] for name, feature in relation.features]
-            return ["per person", source_to_json(relation.source), list(relation.keys), features]
-        case KeepParts():
-            return ["keep parts", source_to_json(relation.source), relation.column, relation.most]
-    raise QueryRefused(f"a {type(relation).__name__} that is none of the session's own tables cannot be written down")
-
-
-def _public_to_json(table: PublicTable) -> Json:
-    return [table.name, table.fingerprint]
+    if isinstance(relation, Scan):
+        raise QueryRefused("a Scan that is none of the session's own tables cannot be written down")
+    return relation.to_json(partial(_relation_to_json, origin=origin))
 
 
 def _output_to_json(output: Output) -> Json:
