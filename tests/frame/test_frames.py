@@ -44,7 +44,7 @@ def filtered(times: int) -> gt.Table:
 
 def test_agg_gives_what_ask_makes_of_the_question() -> None:
     def names(question: Question) -> tuple[str, ...]:
-        return question.shown
+        return question.columns
 
     assert gt.Table(CATALOG.private["trips"], CATALOG, names).agg(n=gt.count()) == ("n",)
 

@@ -347,7 +347,7 @@ def prepared(
         raise Unprovable(
             "these keys were found for another question, in which one person may have more of them", hint="ask it anew"
         )
-    discovered = keys.found is None and any(column.values is None for column in keys.columns)
+    discovered = keys.discovered is None and any(column.values is None for column in keys.columns)
     if not discovered and keys.size > MOST_KEYS:
         raise QueryRefused(
             f"the answer would have {keys.size:,} keys, more than {MOST_KEYS:,}",
@@ -365,7 +365,9 @@ def prepared(
             "nothing in the question depends on a row: its answer is known without asking",
             hint="ask for COUNT(*) as well",
         )
-    numbers = sum(measure.integers for measure in measures) * keys.size if keys.found is None and not discovered else 0
+    numbers = (
+        sum(measure.integers for measure in measures) * keys.size if keys.discovered is None and not discovered else 0
+    )
     if numbers > _MOST_NUMBERS:
         raise QueryRefused(
             f"the answer would be computed from {numbers:,} noisy numbers, more than {_MOST_NUMBERS:,}",

@@ -149,7 +149,7 @@ def answer_columns(
     if row_indices != list(range(len(rows))):
         columns = [_rows_of(column, row_indices) for column in columns]
     by_name = {column.name: column for column in columns}
-    return [by_name[name] for name in measurement.question.shown or tuple(by_name)]
+    return [by_name[name] for name in measurement.question.columns or tuple(by_name)]
 
 
 def known_columns(question: Question, keys: Keys) -> list[Column]:
@@ -161,7 +161,7 @@ def known_columns(question: Question, keys: Keys) -> list[Column]:
     for order in reversed(question.order):
         row_indices = in_order(_present(by_name[order.column]), row_indices, order)
     row_indices = row_indices if question.limit is None else row_indices[: question.limit]
-    return [_rows_of(by_name[name], row_indices) for name in question.shown or tuple(by_name)]
+    return [_rows_of(by_name[name], row_indices) for name in question.columns or tuple(by_name)]
 
 
 def _key_columns(question: Question, keys: Keys, rows: list[tuple[Value, ...]]) -> list[Column]:
@@ -306,7 +306,7 @@ def _recipe(measurement: Measurement) -> dict[str, object]:
         steps["contributions"] = str(measurement.binding_caps)
     if measurement.selection is not None:
         selection_text = (
-            f"found in the data: shown if {measurement.selection.told}, "
+            f"found in the data: shown if {measurement.selection.in_words}, "
             f"of at most {measurement.selection.touched} keys of each"
         )
         steps["keys"] = of_units(measurement, selection_text)

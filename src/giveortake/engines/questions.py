@@ -103,7 +103,7 @@ class Summand:
     """
 
     kind: SummandKind
-    of: Expression | None = None
+    expression: Expression | None = None
     quantum: Quantum | None = None
     fineness: int = 1
 
@@ -115,7 +115,7 @@ class Summand:
     @property
     def reads_values(self) -> bool:
         """Whether rows contribute by what they hold, and not only by being there."""
-        return self.of is not None
+        return self.expression is not None
 
     @property
     def counts_persons(self) -> bool:
@@ -159,12 +159,12 @@ class Found:
 class Keys:
     """The groups: every combination of the columns' values, or only those `wanted`, as positions in that product.
 
-    Or those that were `found`, as a list.
+    Or those that were `discovered`, as a list.
     """
 
     columns: tuple[KeyColumn, ...] = ()
     wanted: tuple[int, ...] | None = None
-    found: Found | None = None
+    discovered: Found | None = None
 
     @property
     def product(self) -> int:
@@ -174,14 +174,14 @@ class Keys:
     @property
     def size(self) -> int:
         """How many groups are answered."""
-        if self.found is not None:
-            return self.found.size
+        if self.discovered is not None:
+            return self.discovered.size
         return self.product if self.wanted is None else len(self.wanted)
 
     def rows(self) -> list[tuple[Value, ...]]:
         """Every key, in the order of the answer."""
-        if self.found is not None:
-            return [row for rows in self.found.lists() for row in rows]
+        if self.discovered is not None:
+            return [row for rows in self.discovered.lists() for row in rows]
         values = [column.values or () for column in self.columns]
         if self.wanted is None:
             return list(itertools.product(*values))
@@ -214,7 +214,7 @@ class Bins:
 
     relation: Relation
     keys: Keys
-    of: Expression
+    expression: Expression
     low: Fraction
     width: Fraction
     count: int
@@ -237,7 +237,7 @@ class Distinct:
 
     relation: Relation
     keys: Keys
-    of: Expression
+    expression: Expression
     bounding: Bounding | None = None
 
     @property

@@ -204,7 +204,7 @@ class Table:
     def distinct(self, *keys: str) -> Any:
         """Ask which values declared columns may have: answered from the domains, and free."""
         chosen = tuple((key, column_or_expression(key)) for key in keys)
-        return self.ask(Question(self.relation, chosen, (), shown=keys, distinct=True))
+        return self.ask(Question(self.relation, chosen, (), columns=keys, distinct=True))
 
     def agg(self, *unnamed: Never, **outputs: Agg) -> Any:
         """Ask about all rows."""

@@ -74,7 +74,7 @@ def question_to_json(question: Question, origin: Origin) -> dict[str, Json]:
         "having": None if question.having is None else _condition_to_json(question.having),
         "order": [_order_to_json(order) for order in question.order],
         "limit": question.limit,
-        "shown": list(question.shown),
+        "shown": list(question.columns),
         "distinct": question.distinct,
     }
 
@@ -102,7 +102,7 @@ def _output_to_json(output: Output) -> Json:
             return [
                 "window",
                 output.function,
-                None if output.of is None else _output_to_json(output.of),
+                None if output.argument is None else _output_to_json(output.argument),
                 list(output.partition),
                 [_order_to_json(order) for order in output.order],
                 None if frame is None else [frame.before, frame.after, frame.peers],
@@ -204,7 +204,7 @@ class _Reader:
     def _require_plain(self, question: Question) -> None:
         """Check what questions do not check themselves, because SQL and frames cannot express it."""
         names = [*(name for name, _ in question.keys), *(name for name, _ in question.outputs)]
-        if not set(question.shown) <= set(names) or len(set(question.shown)) < len(question.shown):
+        if not set(question.columns) <= set(names) or len(set(question.columns)) < len(question.columns):
             _refuse("the plan shows columns that its answer does not have")
         if any(order.by is None and order.column not in names for order in question.order):
             _refuse("the plan orders by a column that its answer does not have")

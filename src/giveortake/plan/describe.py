@@ -66,7 +66,7 @@ def _described(question: Question) -> str:
 
 
 def _measured(aggregate: Aggregate) -> str:
-    columns = {} if aggregate.of is None else dict.fromkeys(aggregate.of.columns())
+    columns = {} if aggregate.expression is None else dict.fromkeys(aggregate.expression.columns())
     return f"{aggregate.kind.value}{' of ' if columns else ''}{', '.join(columns)}"
 
 

@@ -75,13 +75,13 @@ _FEATURES = {
 @final
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One aggregate of an expression; or of pairs (y, x), where `of` is y and `beside` is x, as in SQL.
+    """One aggregate of an expression; or of pairs (y, x), where `expression` is y and `beside` is x, as in SQL.
 
     `quantile` is the fraction of a quantile.
     """
 
     kind: AggregateKind
-    of: Expression | None = None
+    expression: Expression | None = None
     quantile: Fraction | None = None
     beside: Expression | None = None
 
@@ -96,7 +96,7 @@ class Aggregate:
     @property
     def expressions(self) -> tuple[Expression, ...]:
         """The expressions that it aggregates."""
-        return tuple(expression for expression in (self.of, self.beside) if expression is not None)
+        return tuple(expression for expression in (self.expression, self.beside) if expression is not None)
 
     @property
     def is_distinct(self) -> bool:
@@ -134,8 +134,8 @@ class Aggregate:
         rows = None if most_rows is None else Fraction(most_rows)
         if self.kind in _COUNTS:
             return Domain(Kind.INTEGER, Fraction(0), rows, nullable=False)
-        assert self.of is not None  # noqa: S101 (the others are of something)
-        least, greatest = self.of.domain(schema).ends()
+        assert self.expression is not None  # noqa: S101 (the others are of something)
+        least, greatest = self.expression.domain(schema).ends()
         if self.kind is AggregateKind.SUM:
             low = None if rows is None else min(Fraction(0), rows * least)
             high = None if rows is None else max(Fraction(0), rows * greatest)
@@ -145,8 +145,12 @@ class Aggregate:
     def released(self, person: str | None) -> Aggregate:
         """The aggregate to release: extremes become quantiles, distinct values of the person's column persons."""
         if self.kind in _EXTREMES:
-            return Aggregate(AggregateKind.QUANTILE, self.of, _EXTREMES[self.kind])
-        if self.kind is AggregateKind.COUNT_DISTINCT and person is not None and self.of == ColumnReference(person):
+            return Aggregate(AggregateKind.QUANTILE, self.expression, _EXTREMES[self.kind])
+        if (
+            self.kind is AggregateKind.COUNT_DISTINCT
+            and person is not None
+            and self.expression == ColumnReference(person)
+        ):
             return Aggregate(AggregateKind.COUNT_PERSONS)
         return self
 
@@ -160,12 +164,12 @@ class Aggregate:
             case AggregateKind.COUNT_ROWS:
                 return count_if(condition)
             case _:
-                assert self.of is not None  # noqa: S101 (the others are of something)
-                return replace(self, of=_when(condition, self.of))
+                assert self.expression is not None  # noqa: S101 (the others are of something)
+                return replace(self, expression=_when(condition, self.expression))
 
     def to_json(self) -> Any:
         """The aggregate as plain lists, numbers and text."""
-        first = None if self.of is None else self.of.to_json()
+        first = None if self.expression is None else self.expression.to_json()
         second = [] if self.beside is None else [self.beside.to_json()]
         return [str(self.kind), first, None if self.quantile is None else str(self.quantile), *second]
 
@@ -367,7 +371,7 @@ class Window:
     """
 
     function: str
-    of: Output | None = None
+    argument: Output | None = None
     partition: tuple[str, ...] = ()
     order: tuple[Order, ...] = ()
     frame: Frame | None = None
@@ -376,7 +380,7 @@ class Window:
     def __post_init__(self) -> None:
         needs, ordered = WINDOWS[self.function]
         name = self.function.upper()
-        if needs != (self.of is not None):
+        if needs != (self.argument is not None):
             without = f"takes no value{', but order_by=, in SQL OVER (ORDER BY …)' if ordered else ''}"
             raise QueryRefused(f"{name} OVER {'is of an aggregate' if needs else without}")
         if ordered and not self.order:
@@ -454,7 +458,7 @@ class Question:
     having: Condition | None = None
     order: tuple[Order, ...] = ()
     limit: int | None = None
-    shown: tuple[str, ...] = ()  # names of keys and outputs in the order of the answer
+    columns: tuple[str, ...] = ()  # names of keys and outputs in the order of the answer
     distinct: bool = False  # SELECT DISTINCT of declared keys, answered from the domains alone
 
     def __post_init__(self) -> None:
@@ -499,7 +503,11 @@ class Question:
         measured = (expression for aggregate in aggregates for expression in aggregate.expressions)
         keys = [key for _, key in self.keys]
         require_short_texts(self.relation, [*keys, *measured])
-        distinct = (aggregate.of for aggregate in aggregates if aggregate.is_distinct and aggregate.of is not None)
+        distinct = (
+            aggregate.expression
+            for aggregate in aggregates
+            if aggregate.is_distinct and aggregate.expression is not None
+        )
         require_short_keys(self.relation, [*keys, *distinct])
 
     def _require_known(self) -> None:
@@ -572,7 +580,7 @@ def parts_of(node: object) -> tuple[object, ...]:
         case Computed() | Condition():
             return node.parts
         case Window():
-            return (*(() if node.of is None else (node.of,)), *node.order)
+            return (*(() if node.argument is None else (node.argument,)), *node.order)
         case Order():
             return () if node.by is None else (node.by,)
         case Question():
@@ -624,8 +632,8 @@ def with_aggregates(node: Output, change: Callable[[Aggregate], Aggregate]) -> O
         case Computed():
             return replace(node, parts=tuple(with_aggregates(part, change) for part in node.parts))
         case Window():
-            output = None if node.of is None else with_aggregates(node.of, change)
-            return replace(node, of=output, order=tuple(ordered_by(order, change) for order in node.order))
+            output = None if node.argument is None else with_aggregates(node.argument, change)
+            return replace(node, argument=output, order=tuple(ordered_by(order, change) for order in node.order))
         case _:
             return node
 

@@ -468,7 +468,7 @@ class PerPerson(Unary):
         return set(self.keys) <= columns
 
     def computed(self) -> tuple[Expression, ...]:
-        return tuple(feature.of for _, feature in self.features if feature.of is not None)
+        return tuple(feature.expression for _, feature in self.features if feature.expression is not None)
 
     def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
         features = [[name, feature.to_json()] for name, feature in self.features]
@@ -556,7 +556,11 @@ def require_short_keys(relation: Relation, expressions: Iterable[Expression]) ->
 def _key_characters_in(relation: Relation) -> int:
     own = 0
     if isinstance(relation, PerPerson):
-        distinct = (feature.of for _, feature in relation.features if feature.is_distinct and feature.of is not None)
+        distinct = (
+            feature.expression
+            for _, feature in relation.features
+            if feature.is_distinct and feature.expression is not None
+        )
         own = _key_characters([*map(ColumnReference, relation.keys), *distinct], relation.source.schema)
     return own + sum(map(_key_characters_in, relation.sources))
 

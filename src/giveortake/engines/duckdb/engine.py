@@ -202,7 +202,7 @@ class DuckDBEngine(SQLEngine):
 
     def _sorted(self, tally: Tally) -> list[npt.NDArray[Any]] | None:
         """The tally by sorting, if that is possible and faster, else None. The result is the same either way."""
-        if tally.bounding is None or tally.keys.found or not self._names_persons_by_number(tally.relation):
+        if tally.bounding is None or tally.keys.discovered or not self._names_persons_by_number(tally.relation):
             return None
         ((rows,),) = self._rows(number_of_rows_statement(self._printer, tally.relation))
         if not fast_paths.suits_sorted_tally(tally, rows):

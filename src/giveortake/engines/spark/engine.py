@@ -296,7 +296,7 @@ class SparkEngine(SQLEngine):
                 self._own.conf.unset(setting)
 
     def in_parts(self, question: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
-        if question.keys.found is None:
+        if question.keys.discovered is None:
             yield from super().in_parts(question, size)
             return
         self._prepare(question.relation)

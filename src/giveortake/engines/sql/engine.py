@@ -338,12 +338,12 @@ class SQLEngine(ABC):
 
     @contextmanager
     def _coded(self, keys: Keys, schema: Schema) -> Iterator[Coded]:
-        if keys.found is None:
+        if keys.discovered is None:
             yield self._coded_by_values(keys, schema)
             return
         domains = [column.expression.domain(schema) for column in keys.columns]
         columns = [(f"k{index}", domain) for index, domain in enumerate(domains)]
-        table = self._listed([*columns, ("code", Domain(Kind.INTEGER))], _numbered(keys.found, len(columns)))
+        table = self._listed([*columns, ("code", Domain(Kind.INTEGER))], _numbered(keys.discovered, len(columns)))
         try:
             yield Coded((), tuple(domain.nullable for domain in domains), (), listed=table)
         finally:
