@@ -114,6 +114,8 @@ _LONGEST = 200_000  # characters of a question; DuckDB plans these in some secon
 class DuckDBEngine(SQLEngine):
     """Tables of one session in a private, in-memory DuckDB."""
 
+    has_witnesses = False
+
     def __init__(
         self,
         *,
@@ -144,14 +146,6 @@ class DuckDBEngine(SQLEngine):
         self._wide = WideRows(
             self._printer, Tables(self._rows, self._one_by_one, self._execute, self._make, self._forget)
         )
-
-    @property
-    def identity(self) -> str:
-        return self._identity
-
-    @property
-    def has_witnesses(self) -> bool:
-        return False
 
     # -- registering --------------------------------------------------------------------------------------------
 
@@ -415,9 +409,6 @@ class DuckDBEngine(SQLEngine):
                 self._wide.make_relation(subrelation, table)
                 self._sources[subrelation] = table
                 self._temporary_relations.append(subrelation)
-
-    def _require_own_limits(self, question: Asked) -> None:
-        """Do nothing: DuckDB has no limit that a question could reach."""
 
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = self._guarded(text, None, self._fetched)
