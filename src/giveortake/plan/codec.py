@@ -35,7 +35,6 @@ from giveortake.plan.question import (
     Question,
     Quotient,
     Window,
-    require_condition,
 )
 from giveortake.plan.relations import (
     Derive,
@@ -208,8 +207,6 @@ class _Reader:
             _refuse("the plan shows columns that its answer does not have")
         if any(order.by is None and order.column not in names for order in question.order):
             _refuse("the plan orders by a column that its answer does not have")
-        if question.having is not None:
-            require_condition(question.having, dict(question.keys), question.relation.schema)
 
     # -- relations ------------------------------------------------------------------------------------------------
 

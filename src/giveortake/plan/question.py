@@ -492,6 +492,8 @@ class Question:
                     hint=_OF_PERSONS.format(person=person, table=table),
                 )
         self._require_plain_windows()
+        if self.having is not None:
+            _require_condition(self.having, dict(self.keys), schema)
         aggregates = self.aggregates()
         if not aggregates:
             raise QueryRefused(
@@ -669,7 +671,7 @@ _JOINED = {"and": 2, "or": 2, "not": 1}
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 
 
-def require_condition(condition: Condition, keys: Mapping[str, Expression], schema: Schema) -> None:
+def _require_condition(condition: Condition, keys: Mapping[str, Expression], schema: Schema) -> None:
     """Refuse a condition that could not be evaluated on every row of an answer, before anything is charged."""
     parts = condition.parts
     if condition.operation in _JOINED:
@@ -677,10 +679,9 @@ def require_condition(condition: Condition, keys: Mapping[str, Expression], sche
         if len(inner) != len(parts) or len(parts) != _JOINED[condition.operation]:
             raise QueryRefused(f"{condition.operation.upper()} joins conditions, one or two")
         for part in inner:
-            require_condition(part, keys, schema)
+            _require_condition(part, keys, schema)
         return
     kinds = [_kind(part, keys, schema) for part in parts]
-    known = [kind for kind in kinds if kind is not None]
     if condition.operation == "is_null" and len(parts) == 1:
         return
     if not (condition.operation in _COMPARISONS and len(parts) == 2) and not (
@@ -690,17 +691,13 @@ def require_condition(condition: Condition, keys: Mapping[str, Expression], sche
             f"HAVING knows no {condition.operation!r} of {len(parts)}",
             hint="comparisons, IN and IS NULL are answered",
         )
-    families = {_FAMILIES.get(kind, kind) for kind in known}
-    if len(families) > 1:
-        raise unlike(known[0], known[-1])
-
-
-def unlike(one: Kind, other: Kind) -> QueryRefused:
-    """The refusal of a comparison between values of two kinds."""
-    return QueryRefused(
-        f"a {one} value cannot be compared with a {other} value",
-        hint="numbers are written 10, texts 'north', dates DATE '2024-01-31', truth values TRUE",
-    )
+    one, *others = kinds
+    for other in others:
+        if one is not None and other is not None and _FAMILIES.get(one, one) is not _FAMILIES.get(other, other):
+            raise QueryRefused(
+                f"a {one} value cannot be compared with a {other} value",
+                hint="numbers are written 10, texts 'north', dates DATE '2024-01-31', truth values TRUE",
+            )
 
 
 _FAMILIES = {
