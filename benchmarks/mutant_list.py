@@ -644,9 +644,9 @@ _IDENTITY = (
     ),
     _mutant(
         "a document forgets the condition on public rows",
-        "plan/codec.py",
-        "None if relation.condition is None else relation.condition.to_json(),",
-        "None,",
+        "plan/relations.py",
+        "condition = None if self.condition is None else self.condition.to_json()",
+        "condition = None",
         "plan/test_plan_documents",
     ),
 )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.advice import declaring
 from giveortake.errors import QueryRefused
-from giveortake.plan.domains import Domain, Kind
+from giveortake.plan.domains import Domain, Kind, comparable
 from giveortake.plan.expressions import Call, ColumnReference, Expression, Literal, require_shallow
 from giveortake.plan.relations import Derive, JoinPublic, Relation, Scan, Union, require_short_keys, require_short_texts
 
@@ -693,18 +693,11 @@ def _require_condition(condition: Condition, keys: Mapping[str, Expression], sch
         )
     one, *others = kinds
     for other in others:
-        if one is not None and other is not None and _FAMILIES.get(one, one) is not _FAMILIES.get(other, other):
+        if one is not None and other is not None and not comparable(one, other):
             raise QueryRefused(
                 f"a {one} value cannot be compared with a {other} value",
                 hint="numbers are written 10, texts 'north', dates DATE '2024-01-31', truth values TRUE",
             )
-
-
-_FAMILIES = {
-    Kind.INTEGER: Kind.REAL,
-    Kind.DECIMAL: Kind.REAL,
-    Kind.TIMESTAMP: Kind.DATE,
-}
 
 
 def _kind(part: object, keys: Mapping[str, Expression], schema: Schema) -> Kind | None:

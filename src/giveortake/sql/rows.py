@@ -338,12 +338,13 @@ class Rows:
                 f"there is no column `{name}` here",
                 hint=f"{self.scope.spelling_hint(name)}texts stand in single quotes: '{text}'",
             )
-        if table is None and not self.scope.matches(name) and self._is_category(name):
+        if (
+            table is None
+            and not self.scope.matches(name)
+            and any(name in (domain.categories or ()) for domain in self.schema.values())
+        ):
             raise QueryRefused(f"there is no column `{name}` here", hint=f"texts stand in single quotes: '{name}'")
         return ColumnReference(self.scope.column(name, table))
-
-    def _is_category(self, name: str) -> bool:
-        return any(name in (domain.categories or ()) for domain in self.schema.values())
 
 
 def column_name(node: exp.Expr) -> tuple[str, str | None]:
