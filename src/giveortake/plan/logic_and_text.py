@@ -1,7 +1,4 @@
-"""Domains of conditions, choices, texts and conversions.
-
-Domains of truth values and of choices between values.
-"""
+"""Domains of conditions, of choices between values, of texts and of conversions."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Questions: aggregates, what is computed from them, conditions on answers.
+"""Questions: what is asked of which rows, and what is computed from the answer for free.
 
 - Aggregates: measured over the rows of a group, or computed exactly from one person's rows.
-- What is computed from answers: functions of noisy numbers, and of the rows of the noisy answer.
-- All of it is post-processing: it reads what was released, and is free. SQL and frames both use the tables here.
-- Checks of HAVING: which comparisons there are, and between what.
-- Questions: what is asked of which rows, and what is computed from the answers for free.
+- Post-processing: functions of noisy numbers, and of the rows of the noisy answer. They read what was released.
+- HAVING: which comparisons there are, and between what.
+
+SQL and frames both use the tables of functions here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""DuckDB, embedded and locked down.
+"""DuckDB, embedded and locked down: no files but the table's own, no extensions, no settings that can be changed.
 
-- Statements that DuckDB alone runs: rows as numbers that are tallied here, and keys by codes.
-- DuckDB, embedded and locked down: no files but the table's own, no extensions, no settings that can be changed.
+Some statements are for DuckDB alone: rows as numbers, which are tallied here, and keys by codes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """An engine that speaks SQL: questions become statements of its dialect, and rows become arrays.
 
-A cache of limited size, which drops what was not used for longest.
+Results and tables of constants are kept in caches of limited size, which drop what was not used for longest.
 """
 
 from __future__ import annotations
