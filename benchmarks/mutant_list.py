@@ -36,7 +36,7 @@ _ALLOTMENTS = "ledger/test_ledger_allotments"
 _SENSITIVITIES = (
     _mutant(
         "a changed person moves the numbers of persons only once",
-        "compile/spend.py",
+        "compile/sensitivity.py",
         'twice = 2 if self.neighbours == "change-one" and self.grouped else 1',
         "twice = 1",
         _GOLDEN,
@@ -44,7 +44,7 @@ _SENSITIVITIES = (
     ),
     _mutant(
         "a changed person with several rows moves sums only once",
-        "compile/spend.py",
+        "compile/sensitivity.py",
         "return Fraction(2 * self.rows * reach), Fraction(2 * self.rows * reach)",
         "return Fraction(self.rows * reach), Fraction(self.rows * reach)",
         "compile/test_stability",
@@ -53,7 +53,7 @@ _SENSITIVITIES = (
     ),
     _mutant(
         "the L2 norm leaves out the group that is not full",
-        "compile/spend.py",
+        "compile/sensitivity.py",
         "sqrt_up(Fraction(full * rows**2 + rest**2))",
         "sqrt_up(Fraction(full * rows**2))",
         "compile/test_stability",
@@ -61,7 +61,7 @@ _SENSITIVITIES = (
     ),
     _mutant(
         "distinct values of a changed person count once",
-        "compile/spend.py",
+        "compile/sensitivity.py",
         "return twice * l1, twice * l2",
         "return l1, l2",
         "compile/test_stability",
@@ -69,7 +69,7 @@ _SENSITIVITIES = (
     ),
     _mutant(
         "a value that may be missing moves a sum by no more than its bounds are apart",
-        "compile/spend.py",
+        "compile/sensitivity.py",
         "spread = max(most, 0) - min(least, 0)",
         "spread = most - least",
         "compile/test_stability",
@@ -78,7 +78,7 @@ _SENSITIVITIES = (
     ),
     _mutant(
         "negative values are not measured by their size",
-        "compile/spend.py",
+        "compile/sensitivity.py",
         "reach = max(abs(least), abs(most))",
         "reach = abs(most)",
         "compile/test_stability",
@@ -644,9 +644,9 @@ _IDENTITY = (
     ),
     _mutant(
         "a document forgets the condition on public rows",
-        "plan/codec.py",
-        "None if relation.condition is None else relation.condition.to_json(),",
-        "None,",
+        "plan/relations.py",
+        "condition = None if self.condition is None else self.condition.to_json()",
+        "condition = None",
         "plan/test_plan_documents",
     ),
 )

@@ -8,7 +8,7 @@ import pytest
 from giveortake import cli, mechanisms
 from giveortake.audit import self_check, sessions
 from giveortake.audit.self_check import Check, Outcome, checks
-from giveortake.compile.spend import Stability
+from giveortake.compile.sensitivity import Stability
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.privacy import PureDP
 from tiers import is_long

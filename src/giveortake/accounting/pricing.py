@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from heapq import nlargest
 from math import isqrt
@@ -584,10 +584,8 @@ def budget_as_json(budget: Guarantee) -> JSON:
         "unit": budget.unit.column,
         "neighbours": budget.neighbours,
     }
-    for name in ("epsilon", "delta", "rho", "mu"):
-        value = getattr(budget, name, None)
-        if isinstance(value, Fraction):
-            content[name] = fraction_text(value)
+    numbers = {field.name: getattr(budget, field.name) for field in fields(budget)}
+    content |= {name: fraction_text(numbers[name]) for name in ("epsilon", "delta", "rho", "mu") if name in numbers}
     if isinstance(budget, RenyiDP):
         content["curve"] = [[fraction_text(order), fraction_text(epsilon)] for order, epsilon in budget.curve]
     return content

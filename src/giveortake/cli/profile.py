@@ -16,7 +16,7 @@ from giveortake.cli import session_options
 from giveortake.cli.session_options import in_options
 from giveortake.cli.shell import Command, terminal
 from giveortake.exact import decimal, rough_percent
-from giveortake.sql.text import in_sql
+from giveortake.sql.refusals import in_sql
 
 if TYPE_CHECKING:
     import argparse

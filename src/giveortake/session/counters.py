@@ -16,7 +16,7 @@ from giveortake.answers import Answer
 from giveortake.answers.column import Column
 from giveortake.compile import Caps
 from giveortake.compile.postprocessing import ENTROPY
-from giveortake.compile.spend import capped, unbounded
+from giveortake.compile.sensitivity import capped, unbounded
 from giveortake.engines import KeyColumn, Keys, Summand, Tally
 from giveortake.engines.runtime import failure
 from giveortake.errors import (

@@ -272,7 +272,7 @@ def _used_after(admission: Admission) -> Fraction | None:
 
 def _keys(measurement: Measurement) -> str:
     if measurement.selection is not None:
-        threshold = of_units(measurement, f"shown when {measurement.selection.told}")
+        threshold = of_units(measurement, f"shown when {measurement.selection.in_words}")
         return f"found in the data; {threshold} ({_price_of_keys(measurement.selection.event())})"
     size = measurement.keys.size
     return f"{size:,} known beforehand, all answered" if measurement.columns else "none"

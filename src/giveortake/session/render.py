@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from giveortake import exact
 from giveortake.answers import render
-from giveortake.answers.text import number_text, with_article
+from giveortake.answers.text import number_text
 from giveortake.errors import LedgerUnavailable
 from giveortake.plan import Kind
+from giveortake.plan.describe import rows_without
 from giveortake.plan.domains import moment_of
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def session_text(
     )
     lines.extend(f"  {name}, public" for name in session.catalog.public)
     if session.budget.unit.column is not None:
-        lines.append(f"  rows without {with_article(session.budget.unit.column)} are left out")
+        lines.append(f"  {rows_without(session.budget.unit.column)}")
         lines.append(f"  {mechanism.caps}")
     else:
         lines.append("  each row is protected by itself: a person with several rows is not protected as a whole")
@@ -65,7 +66,7 @@ def session_page(session: Session) -> str:
     facts = [("promise", str(session.budget))]
     if unit_column is not None:
         counts = str(session.caps) if session.caps.stated else "no caps are set: questions have to state their own"
-        facts.append(("counts", f"{counts}; rows without {with_article(unit_column)} are left out"))
+        facts.append(("counts", f"{counts}; {rows_without(unit_column)}"))
     if not session.durable:
         facts.append(("ledger", "in memory: what was spent is forgotten with the session"))
     tables = [

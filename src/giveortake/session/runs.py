@@ -27,7 +27,7 @@ from giveortake import accounting, exact
 from giveortake.accounting.filters import Filter
 from giveortake.accounting.pricing import Rho, noise_multiplier, priced_within
 from giveortake.compile.noisy_measures import packed, unpacked
-from giveortake.compile.spend import unbounded
+from giveortake.compile.sensitivity import unbounded
 from giveortake.engines import HandsOverRows, Keys, Sample, Summand, Tally
 from giveortake.engines.questions import SAMPLED_OF
 from giveortake.engines.runtime import failure

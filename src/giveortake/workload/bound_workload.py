@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake.advice import Advice, declaring
-from giveortake.answers.text import with_article
 from giveortake.compile import Caps
 from giveortake.compile.measures import MOST, quantum_of
-from giveortake.compile.spend import capped, unbounded
+from giveortake.compile.sensitivity import capped, unbounded
 from giveortake.engines import Bins, Component, KeyColumn, Keys, Quantum, Summand, Tally, VectorSum
 from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import ceiling, decimal, positive, power_of_two_at_least
 from giveortake.mechanisms.marginals import Contribution
 from giveortake.plan import Aggregate, AggregateKind, Call, ColumnReference, Filter, Kind, Literal, Measured, Question
+from giveortake.plan.describe import rows_without
 from giveortake.plan.domains import moment_of, stored_type
 from giveortake.plan.times import MOMENTS
 
@@ -703,7 +703,7 @@ class AskedWorkload:
                 "the length is the root of the sum of the squares of a person's counts in the cells of a table, its "
                 "mean over tables weighed by their noise; how much that leaves out is not known"
             )
-        return [*notes, f"rows without {with_article(person)} are left out"]
+        return [*notes, rows_without(person)]
 
     def in_words(self) -> str:
         """A short description for the ledger, without any values."""

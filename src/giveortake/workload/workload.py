@@ -169,8 +169,12 @@ def workload_of(question: Question, sets: Sequence[Names]) -> Workload:
     for name, output in question.outputs:
         aggregate = output.aggregate if isinstance(output, Measured) else None
         column: str | None = None
-        if aggregate is not None and aggregate.kind is AggregateKind.SUM and isinstance(aggregate.of, ColumnReference):
-            column = aggregate.of.name
+        if (
+            aggregate is not None
+            and aggregate.kind is AggregateKind.SUM
+            and isinstance(aggregate.expression, ColumnReference)
+        ):
+            column = aggregate.expression.name
         elif aggregate is None or aggregate.kind is not AggregateKind.COUNT_ROWS:
             raise QueryRefused(
                 f"`{name}` is not a table of a workload: those hold COUNT(*), and SUM of a column",

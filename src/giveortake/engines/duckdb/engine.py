@@ -1,7 +1,6 @@
-"""DuckDB, embedded and locked down.
+"""DuckDB, embedded and locked down: no files but the table's own, no extensions, no settings that can be changed.
 
-- Statements that DuckDB alone runs: rows as numbers that are tallied here, and keys by codes.
-- DuckDB, embedded and locked down: no files but the table's own, no extensions, no settings that can be changed.
+Some statements are for DuckDB alone: rows as numbers, which are tallied here, and keys by codes.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from giveortake.engines.duckdb import fast_paths
 from giveortake.engines.duckdb.dialect import DuckDBDialect, parameters, sql_type
 from giveortake.engines.duckdb.fast_paths import row_tally_statement
 from giveortake.engines.duckdb.long_texts import Tables, WideRows, ranked_or_grouped
-from giveortake.engines.duckdb.tables import Loaded, LoadedCopies, content_of, load, open_database
+from giveortake.engines.duckdb.tables import Loaded, LoadedCopies, content_of, file_state, load, open_database
 from giveortake.engines.questions import WIDEST
 from giveortake.engines.runtime import CacheFolder, ScratchFolder, failure, out_of_time
 from giveortake.engines.sql.dialect import single_quoted
@@ -114,6 +113,8 @@ _LONGEST = 200_000  # characters of a question; DuckDB plans these in some secon
 class DuckDBEngine(SQLEngine):
     """Tables of one session in a private, in-memory DuckDB."""
 
+    has_witnesses = False
+
     def __init__(
         self,
         *,
@@ -145,14 +146,6 @@ class DuckDBEngine(SQLEngine):
             self._printer, Tables(self._rows, self._one_by_one, self._execute, self._make, self._forget)
         )
 
-    @property
-    def identity(self) -> str:
-        return self._identity
-
-    @property
-    def has_witnesses(self) -> bool:
-        return False
-
     # -- registering --------------------------------------------------------------------------------------------
 
     def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
@@ -172,14 +165,18 @@ class DuckDBEngine(SQLEngine):
 
     def lock(self) -> None:
         """From now on nothing but the files of the tables can be read, and no setting can be changed."""
-        paths = [path for loaded in self._loaded.values() for path in loaded.paths]
+        paths = [path for loaded in self._loaded.values() for path, _ in loaded.files]
         if paths:
             self._run(f"SET allowed_paths = [{', '.join(map(single_quoted, paths))}]")
         self._run("SET enable_external_access = false")
         self._run("SET lock_configuration = true")
 
     def unchanged(self) -> bool:
-        return all(loaded.unchanged() for loaded in self._loaded.values())
+        try:
+            files = [file for loaded in self._loaded.values() for file in loaded.files]
+            return all(file_state(path) == state for path, state in files)
+        except OSError:
+            return False
 
     def hold_to_content(self) -> None:
         """Do nothing: copies never change, and files are compared before and after each question."""
@@ -200,7 +197,7 @@ class DuckDBEngine(SQLEngine):
 
     def _sorted(self, tally: Tally) -> list[npt.NDArray[Any]] | None:
         """The tally by sorting, if that is possible and faster, else None. The result is the same either way."""
-        if tally.bounding is None or tally.keys.found or not self._names_persons_by_number(tally.relation):
+        if tally.bounding is None or tally.keys.discovered or not self._names_persons_by_number(tally.relation):
             return None
         ((rows,),) = self._rows(number_of_rows_statement(self._printer, tally.relation))
         if not fast_paths.suits_sorted_tally(tally, rows):
@@ -415,9 +412,6 @@ class DuckDBEngine(SQLEngine):
                 self._wide.make_relation(subrelation, table)
                 self._sources[subrelation] = table
                 self._temporary_relations.append(subrelation)
-
-    def _require_own_limits(self, question: Asked) -> None:
-        """Do nothing: DuckDB has no limit that a question could reach."""
 
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = self._guarded(text, None, self._fetched)

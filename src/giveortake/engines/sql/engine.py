@@ -1,6 +1,6 @@
 """An engine that speaks SQL: questions become statements of its dialect, and rows become arrays.
 
-A cache of limited size, which drops what was not used for longest.
+Results and tables of constants are kept in caches of limited size, which drop what was not used for longest.
 """
 
 from __future__ import annotations
@@ -104,15 +104,13 @@ class SQLEngine(ABC):
 
     # -- what engines provide -----------------------------------------------------------------------------------
 
-    @property
-    @abstractmethod
-    def identity(self) -> str:
-        """The engine and its version."""
+    _identity: str  # the engine and its version
+    has_witnesses: bool  # whether anybody but this process sees the texts of statements
 
     @property
-    @abstractmethod
-    def has_witnesses(self) -> bool:
-        """Whether anybody but this process sees the texts of statements."""
+    def identity(self) -> str:
+        """The engine and its version."""
+        return self._identity
 
     @abstractmethod
     def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
@@ -138,8 +136,7 @@ class SQLEngine(ABC):
     def close(self) -> None:
         """Close the engine, and release the data."""
 
-    @abstractmethod
-    def _require_own_limits(self, question: Asked) -> None:
+    def _require_own_limits(self, question: Asked) -> None:  # noqa: B027 (most engines have none)
         """Refuse what this engine alone could not run, whatever the length."""
 
     @abstractmethod
@@ -162,13 +159,12 @@ class SQLEngine(ABC):
     def _forget(self, table: str) -> None:
         """Drop a table of constants."""
 
-    @abstractmethod
     def _capped_rows(self, scan: Scan) -> str:
         """How a table with few rows of each person is read. No row is looked at yet."""
+        return f"({self._printer.capped_rows(scan)})"
 
-    @abstractmethod
-    def _make_capped_rows(self, scan: Scan) -> None:
-        """Make a table with few rows of each person, if this engine stores it."""
+    def _make_capped_rows(self, scan: Scan) -> None:  # noqa: B027 (most engines store none)
+        """Make a table with few rows of each person, if this engine stores it; else statements read them anew."""
 
     # -- questions ----------------------------------------------------------------------------------------------
 
@@ -338,12 +334,12 @@ class SQLEngine(ABC):
 
     @contextmanager
     def _coded(self, keys: Keys, schema: Schema) -> Iterator[Coded]:
-        if keys.found is None:
+        if keys.discovered is None:
             yield self._coded_by_values(keys, schema)
             return
         domains = [column.expression.domain(schema) for column in keys.columns]
         columns = [(f"k{index}", domain) for index, domain in enumerate(domains)]
-        table = self._listed([*columns, ("code", Domain(Kind.INTEGER))], _numbered(keys.found, len(columns)))
+        table = self._listed([*columns, ("code", Domain(Kind.INTEGER))], _numbered(keys.discovered, len(columns)))
         try:
             yield Coded((), tuple(domain.nullable for domain in domains), (), listed=table)
         finally:
