@@ -18,12 +18,12 @@ import giveortake as gt
 from engine_places import EVERYWHERE, place
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.learn import PerturbedModel, output_perturbation
-from giveortake.learn.base import Ground
+from giveortake.learn.base import FitContext
 from giveortake.learn.features import features_of
 from giveortake.learn.gradient_descent import FINENESS, Risk, chain, steepest, target_of
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
-from giveortake.mechanisms.vectors import PerturbedDescent, Slopes
+from giveortake.mechanisms.vectors import GradientSums, PerturbedDescent
 from giveortake.session import Session
 from giveortake.session.learning_data import LearningData
 from giveortake.session.session import mechanism_of
@@ -54,8 +54,8 @@ def risk(s: Session, loss: Any, strength: Fraction, passes: int = 12) -> Risk:
     target = target_of(
         data.schema, "bought" if loss == "logistic" else "y", "logistic" if loss == "logistic" else "squared"
     )
-    ground = Ground.from_parameters(data, {"mu": 1}, None, None)
-    return Risk(ground, features_of(data.schema, ["x", "c"], target.name), target, loss, strength, passes)
+    context = FitContext.from_parameters(data, {"mu": 1}, None, None)
+    return Risk(context, features_of(data.schema, ["x", "c"], target.name), target, loss, strength, passes)
 
 
 Rows = tuple[Any, Any]  # numbers (1, z…) of rows, multiples of 2⁻¹⁰, and targets
@@ -79,7 +79,7 @@ def bare(loss: Any, strength: Fraction, passes: int, columns: int = 2) -> Pertur
 
 
 def end(mechanism: PerturbedDescent, loss: str, rows: Rows, told: int | None = None) -> Any:
-    slopes = Slopes(
+    slopes = GradientSums(
         Sensitive(BoundedIntegers.public(np.array([len(rows[1]) if told is None else told]))),
         lambda point: Sensitive(BoundedIntegers.public(gradient(loss, rows, 1 << 15, point))),
     )
@@ -136,7 +136,7 @@ def test_the_bound_holds_for_every_number_of_rows_and_is_nearly_reached() -> Non
         )
         ends = [
             mechanism.point(
-                Slopes(
+                GradientSums(
                     Sensitive(BoundedIntegers.of([n], 200)),
                     lambda _, n=n: Sensitive(BoundedIntegers.of([-n], 200)),  # type: ignore[misc]
                 )

@@ -34,7 +34,7 @@ from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.engines import Component, KeyColumn
 from giveortake.errors import InvalidParameter
 from giveortake.exact import rational, whole
-from giveortake.learn.base import Classifier, Learner, Model, Regressor, Task, planned, required_target
+from giveortake.learn.base import Classifier, FitPlan, Learner, Model, Regressor, planned, required_target
 from giveortake.learn.features import (
     Category,
     Feature,
@@ -69,8 +69,8 @@ if TYPE_CHECKING:
 
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
-    from giveortake.learn.base import Ground
-    from giveortake.learn.noisy_sums import Passes, Released
+    from giveortake.learn.base import FitContext
+    from giveortake.learn.noisy_sums import NoisySums, Released
     from giveortake.plan import Expression, Relation
     from giveortake.privacy import Guarantee
     from giveortake.session.learning_data import LearningData
@@ -476,15 +476,15 @@ _FINEST = 1 << 20  # steps of 1 in a misfit of classes: those of a class of one 
 
 
 @final
-class AdditiveTask(Task):
+class AdditivePlan(FitPlan):
     """The fit of an additive model: count, merge bins, count pairs, and take Newton steps."""
 
     stored_name: ClassVar[str] = "AdditiveTask"
 
     def __init__(
-        self, ground: Ground, fine: tuple[Binned, ...], target: Category | ScaledNumber, stated: frozenset[str]
+        self, context: FitContext, fine: tuple[Binned, ...], target: Category | ScaledNumber, stated: frozenset[str]
     ) -> None:
-        self.ground, self.fine, self.target, self.stated = ground, fine, target, stated
+        self.context, self.fine, self.target, self.stated = context, fine, target, stated
         if self._most_cells() > MOST_CELLS:
             raise InvalidParameter(
                 "features",
@@ -546,17 +546,17 @@ class AdditiveTask(Task):
         return self._row_counts(coarse, [*((index,) for index in indexes), *combinations(indexes, 2)])
 
     def _row_counts(self, features: Sequence[Binned], cells: list[tuple[int, ...]]) -> VectorSum:
-        steps = steps_for(math.sqrt(len(cells)), self.ground.rows, factors=1)
+        steps = steps_for(math.sqrt(len(cells)), self.context.rows, factors=1)
         keys = [feature.key() for feature in features]
         components = [Component((0,), cell) for cell in cells]
-        return vector_sum(self.ground.relation, [one(steps=steps)], components, self.ground.rows, keys=keys)
+        return vector_sum(self.context.relation, [one(steps=steps)], components, self.context.rows, keys=keys)
 
     def misfits(
         self, coarse: Sequence[Binned], effects: Sequence[Reals], counts: Sequence[Reals], most: Fraction
     ) -> VectorSum:
         """The sum of misfits by bin, each within ±`most`; for a number as target also the sum of their squares."""
         longest = float(most) * math.sqrt(len(coarse) + (not self.is_classifier))
-        steps = steps_for(longest, self.ground.rows, factors=1, most=_FINEST if self.is_classifier else None)
+        steps = steps_for(longest, self.context.rows, factors=1, most=_FINEST if self.is_classifier else None)
         relation, fitted = self._fitted(coarse, effects, counts)
         misfit = Call("subtract", (ColumnReference(_WANTED), logistic(fitted) if self.is_classifier else fitted))
         values = [value(misfit, -most, most, steps)]
@@ -569,7 +569,7 @@ class AdditiveTask(Task):
             KeyColumn(feature.name, ColumnReference(_in_bins(index)), feature.key().values)
             for index, feature in enumerate(coarse)
         ]
-        return vector_sum(relation, values, components, self.ground.rows, keys=keys, longest=longest)
+        return vector_sum(relation, values, components, self.context.rows, keys=keys, longest=longest)
 
     def _fitted(
         self, coarse: Sequence[Binned], effects: Sequence[Reals], counts: Sequence[Reals]
@@ -581,7 +581,7 @@ class AdditiveTask(Task):
         target = self.target
         target_number = target.is_value(target.values[1]) if isinstance(target, Category) else target.scaled()
         bins = [(_in_bins(index), feature.key().expression) for index, feature in enumerate(coarse)]
-        rows = Derive(self.ground.relation, (*bins, (_WANTED, target_number)))
+        rows = Derive(self.context.relation, (*bins, (_WANTED, target_number)))
         carried = [(name, ColumnReference(name)) for name in (_WANTED, *(name for name, _ in bins))]
         numbered = enumerate(zip(coarse, effects, counts, strict=True))
         added_up = [
@@ -599,16 +599,16 @@ class AdditiveTask(Task):
 
     # -- learning -----------------------------------------------------------------------------------------------
 
-    def learn(self, passes: Passes) -> AdditiveModel:
-        coarse = self._merged(passes) if self._to_merge() else list(self.fine)
-        pair_counts = passes.add_up("pairs", self.pairs(coarse), self.shares["pairs"])
+    def learn(self, noisy_sums: NoisySums) -> AdditiveModel:
+        coarse = self._merged(noisy_sums) if self._to_merge() else list(self.fine)
+        pair_counts = noisy_sums.add_up("pairs", self.pairs(coarse), self.shares["pairs"])
         pairs, rows = _pairs(pair_counts, coarse)
         fit = AdditiveSteps(pairs, rows, pair_counts.deviation(), is_classifier=self.is_classifier)
         total, most, variance, noise = np.zeros(fit.size), MISFITS[0] if self.is_classifier else Fraction(1), 1.0, 1.0
         for step, gain in enumerate(self.gains):
             name = f"misfits {step + 1}"
             vector_sum = self.misfits(coarse, _split(total, coarse), rows, most)
-            misfit_sums = passes.add_up(name, vector_sum, self.shares[name])
+            misfit_sums = noisy_sums.add_up(name, vector_sum, self.shares[name])
             sums = np.concatenate([misfit_sums.cells(index) for index in range(len(coarse))])
             noise = misfit_sums.deviation()
             if not self.is_classifier:
@@ -619,15 +619,15 @@ class AdditiveTask(Task):
                 most, total, sums = Fraction(1), *fit.from_rate(sums, noise)
             total = np.round(fit.after(total, gain * sums, noise, variance) * GRAIN) / GRAIN
         doubts, notes = fit.covariance(total, noise, variance, self.gains)
-        passes.notes += notes
+        noisy_sums.notes += notes
         centred = _centring(rows)  # features share what is common to their bins in many ways, and no shape has it
         deviations = np.sqrt(np.maximum(np.diag(centred @ doubts @ centred.T), 0))
         return self._model(coarse, _split(total, coarse), _split(deviations, coarse), rows)
 
-    def _merged(self, passes: Passes) -> list[Binned]:
+    def _merged(self, noisy_sums: NoisySums) -> list[Binned]:
         """The features, with fine bins of numbers merged by released counts."""
         fine = self._to_merge()
-        bin_counts = passes.add_up("bins", self.counts(), self.shares["bins"])
+        bin_counts = noisy_sums.add_up("bins", self.counts(), self.shares["bins"])
         counts = {feature.name: bin_counts.cells(index) for index, feature in enumerate(fine)}
         n = max(float(np.mean([feature_counts.sum() for feature_counts in counts.values()])), _FEWEST)
         least = max(n / MOST_FITTED_BINS, 3 * bin_counts.deviation())
@@ -715,13 +715,15 @@ class _Additive(Learner):
         self.clip, self.n, self.bins = clip, n, bins
         self.domains, self.budget = domains, budget
 
-    def _additive(self, ground: Ground, features: tuple[Feature, ...], target: Category | ScaledNumber) -> AdditiveTask:
+    def _additive(
+        self, context: FitContext, features: tuple[Feature, ...], target: Category | ScaledNumber
+    ) -> AdditivePlan:
         default_bins = (
-            _USUAL_BINS if self.n is None else fine_bins(self.n / ground.rows, len(features), float(ground.mu))
+            _USUAL_BINS if self.n is None else fine_bins(self.n / context.rows, len(features), float(context.mu))
         )
         fine = tuple(binned(feature, self.bins, default_bins) for feature in features)
         stated = frozenset(feature.name for feature in features if is_stated(feature, self.bins))
-        return AdditiveTask(ground, fine, target, stated)
+        return AdditivePlan(context, fine, target, stated)
 
     def shapes(self) -> dict[str, list[tuple[str, float, float]]]:
         """For each feature, the name of each bin, what it adds, and one deviation of that."""
@@ -774,7 +776,7 @@ class AdditiveClassifier(_Additive, Classifier):
 
     stored_name: ClassVar[str] = "AdditiveClassifier"
 
-    def _task(self, data: LearningData) -> AdditiveTask:
+    def _plan(self, data: LearningData) -> AdditivePlan:
         return self._additive(*planned(self, data, most=2))
 
     def _described(self) -> tuple[tuple[str, str], ...]:
@@ -800,7 +802,7 @@ class AdditiveRegressor(_Additive, Regressor):
 
     stored_name: ClassVar[str] = "AdditiveRegressor"
 
-    def _task(self, data: LearningData) -> AdditiveTask:
+    def _plan(self, data: LearningData) -> AdditivePlan:
         target = required_target(self.target)
         features = features_of(data.schema, self.features, target)
         target_feature = feature_of(data.schema, target, "target")
@@ -808,8 +810,8 @@ class AdditiveRegressor(_Additive, Regressor):
             raise InvalidParameter(
                 "target", target, "is not a number with declared bounds", hint="AdditiveClassifier learns classes"
             )
-        ground = self._ground(data, complete(data.schema, [target, *(feature.name for feature in features)]))
-        return self._additive(ground, features, target_feature)
+        context = self._context(data, complete(data.schema, [target, *(feature.name for feature in features)]))
+        return self._additive(context, features, target_feature)
 
     def predict(self, rows: Any) -> Reals:
         """The expected number of each public row, within the declared bounds."""

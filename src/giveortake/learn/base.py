@@ -39,7 +39,7 @@ from giveortake.learn.features import (
     joined,
     public_columns,
 )
-from giveortake.learn.noisy_sums import GRAIN, lattice_of, noise_of, passes
+from giveortake.learn.noisy_sums import GRAIN, charge, lattice_of, noise_of
 from giveortake.plan import Filter
 from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session.learning_data import LearningData
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from giveortake.compile import Spend
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
-    from giveortake.learn.noisy_sums import Passes
+    from giveortake.learn.noisy_sums import NoisySums
     from giveortake.plan import Expression, Relation
     from giveortake.privacy import Guarantee
     from giveortake.session import Session
@@ -68,7 +68,7 @@ FORMAT = 1
 
 
 class Model(ABC):
-    """What a task learns: numbers that were released, and features as they were declared."""
+    """What a plan learns: numbers that were released, and features as they were declared."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -304,7 +304,7 @@ def _percent(share: Fraction | str) -> str:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Ground:
+class FitContext:
     """The rows that a learner sees, the spend, and how many rows' worth of a unit count."""
 
     data: LearningData
@@ -315,7 +315,7 @@ class Ground:
     @classmethod
     def from_parameters(
         cls, data: LearningData, parameters: dict[str, Any], clip: object, condition: Expression | None
-    ) -> Ground:
+    ) -> FitContext:
         """Check what was stated; `condition` leaves out rows that cannot be learned from."""
         spend = spend_of(
             parameters.get("epsilon"), parameters.get("delta"), parameters.get("rho"), parameters.get("mu"), None
@@ -364,14 +364,14 @@ def _rows(relation: Relation, clip: object) -> int:
     return whole("clip", clip)  # type: ignore[arg-type]  # (checked there)
 
 
-class Task(ABC):
+class FitPlan(ABC):
     """A planned fit. Making one charges nothing, and looks at no row.
 
     `shares` says how large a part of μ² each pass gets, by its name, in order.
     """
 
     stored_name: ClassVar[str]  # in ledgers
-    ground: Ground
+    context: FitContext
     shares: dict[str, Fraction]
 
     @abstractmethod
@@ -383,22 +383,22 @@ class Task(ABC):
         """Everything that decides what is measured, besides the rows and the spend: lists, numbers and texts."""
 
     @abstractmethod
-    def learn(self, passes: Passes) -> Any:
+    def learn(self, noisy_sums: NoisySums) -> Any:
         """Make the passes, and a model of what they release."""
 
     def request(self) -> RunRequest:
         """The request by which this fit is charged."""
         known = list(dict.fromkeys(self.known()))
         for vector_sum in known:
-            self.ground.data.require(vector_sum)
-        fields = {"learner": self.stored_name, "rows": self.ground.rows, **self.names()}
+            self.context.data.require(vector_sum)
+        fields = {"learner": self.stored_name, "rows": self.context.rows, **self.names()}
         fields |= {
-            "filter": self.ground.relation.to_json(),
+            "filter": self.context.relation.to_json(),
             "shares": {name: str(share) for name, share in self.shares.items()},
             "lattice": [lattice_of(vector_sum) for vector_sum in known],
             "grain": GRAIN,
         }
-        return self.ground.data.request([], self.ground.spend, fields, f"{self.words()} of {self.ground.data.name}")
+        return self.context.data.request([], self.context.spend, fields, f"{self.words()} of {self.context.data.name}")
 
     @abstractmethod
     def words(self) -> str:
@@ -442,13 +442,13 @@ class Learner(ABC):
             cls.__init__ = told_by_name(beyond=cls.constructor_example)(cls.__init__)  # type: ignore[method-assign]  # (with the same signature)
 
     @abstractmethod
-    def _task(self, data: LearningData) -> Task:
+    def _plan(self, data: LearningData) -> FitPlan:
         """The fit that the parameters describe, checked: what cannot be learned is refused here, at no cost."""
 
-    def _ground(self, data: LearningData, condition: Expression | None) -> Ground:
+    def _context(self, data: LearningData, condition: Expression | None) -> FitContext:
         """The rows that fulfil a condition, with the spend and the clip that the parameters state."""
         parameters = {name: getattr(self, name, None) for name in ("epsilon", "delta", "rho", "mu")}
-        return Ground.from_parameters(data, parameters, getattr(self, "clip", None), condition)
+        return FitContext.from_parameters(data, parameters, getattr(self, "clip", None), condition)
 
     # -- parameters ---------------------------------------------------------------------------------------------
 
@@ -481,20 +481,20 @@ class Learner(ABC):
         """What a fit would cost. No row is read, and nothing charged; `n` is a public number of rows, if known."""
         data = LearningData.of(source)
         with data.serving():
-            task = self._task(data)
-            return self._quoted(task, task.request(), getattr(self, "n", None) if n is None else n)
+            plan = self._plan(data)
+            return self._quoted(plan, plan.request(), getattr(self, "n", None) if n is None else n)
 
-    def _quoted(self, task: Task, request: RunRequest, n: int | None) -> FitQuote:
-        known = list(zip(task.shares.items(), task.known(), strict=False))
+    def _quoted(self, plan: FitPlan, request: RunRequest, n: int | None) -> FitQuote:
+        known = list(zip(plan.shares.items(), plan.known(), strict=False))
         noises: list[tuple[str, Fraction, float | None]]
         noises = [(name, share, noise_of(vector_sum, request, share)) for (name, share), vector_sum in known]
-        noises += [(name, share, None) for name, share in list(task.shares.items())[len(known) :]]
+        noises += [(name, share, None) for name, share in list(plan.shares.items())[len(known) :]]
         outlook = request.outlook()
         return FitQuote(
-            f"{self.stored_name}: {task.words()}",
-            str(task.ground.spend),
+            f"{self.stored_name}: {plan.words()}",
+            str(plan.context.spend),
             request.promise,
-            task.ground.rows,
+            plan.context.rows,
             tuple(noises),
             n,
             outlook.admitted or outlook.paid,
@@ -502,12 +502,12 @@ class Learner(ABC):
             approval=outlook.waits and not outlook.paid,
         )
 
-    def _require_signal(self, task: Task, request: RunRequest) -> None:
+    def _require_signal(self, plan: FitPlan, request: RunRequest) -> None:
         """Refuse a fit that would be mostly noise, where a public number of rows is stated."""
         n = getattr(self, "n", None)
         if n is None:
             return
-        noise = self._quoted(task, request, whole("n", n)).noise_to_signal
+        noise = self._quoted(plan, request, whole("n", n)).noise_to_signal
         if noise is not None and noise > MOST_NOISE:
             raise InvalidParameter(
                 "n",
@@ -534,20 +534,20 @@ class Learner(ABC):
             return self._fitted(data, key)
 
     def _fitted(self, data: LearningData, key: str | None) -> Self:
-        task = self._task(data)
-        request = task.request()
-        self._require_signal(task, request)
-        with passes(request, key) as drawn:
-            model = task.learn(drawn)
+        plan = self._plan(data)
+        request = plan.request()
+        self._require_signal(plan, request)
+        with charge(request, key) as drawn:
+            model = plan.learn(drawn)
         self._keep(model)
         self.provenance_ = Provenance(
             self.stored_name,
-            task.words(),
+            plan.words(),
             request.promise,
-            str(task.ground.spend),
-            task.ground.rows,
+            str(plan.context.spend),
+            plan.context.rows,
             tuple(
-                Pass(released.name, str(task.shares[released.name]), float(released.mu)) for released in drawn.released
+                Pass(released.name, str(plan.shares[released.name]), float(released.mu)) for released in drawn.released
             ),
             drawn.release_id,
             (
@@ -781,7 +781,7 @@ def required_target(target: str | None) -> str:
 
 def planned(
     learner: Classifier, data: LearningData, *, most: int | None = None, declared: bool = False
-) -> tuple[Ground, tuple[Feature, ...], Category]:
+) -> tuple[FitContext, tuple[Feature, ...], Category]:
     """What a classifier learns from: rows of a declared class without missing numbers, features and classes.
 
     With `declared`, categories of features have to be declared ones, too.
@@ -801,5 +801,6 @@ def planned(
     completeness = complete_and_declared(data.schema, features) if declared else complete(data.schema, names)
     parts = (completeness, is_declared(classes, data.schema))
     conditions = [part for part in parts if part is not None]
-    ground = Ground.from_parameters(data, parameters, learner.clip, joined("and", conditions) if conditions else None)
-    return ground, features, classes
+    condition = joined("and", conditions) if conditions else None
+    context = FitContext.from_parameters(data, parameters, learner.clip, condition)
+    return context, features, classes

@@ -18,7 +18,7 @@ import numpy as np
 from giveortake.engines import Component, KeyColumn
 from giveortake.errors import InvalidParameter, no_attribute
 from giveortake.exact import whole
-from giveortake.learn.base import Learner, Model, Task
+from giveortake.learn.base import FitPlan, Learner, Model
 from giveortake.learn.features import (
     Feature,
     ScaledNumber,
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
-    from giveortake.learn.base import Ground
+    from giveortake.learn.base import FitContext
     from giveortake.learn.features import Standardisation
-    from giveortake.learn.noisy_sums import Passes
+    from giveortake.learn.noisy_sums import NoisySums
     from giveortake.plan import Expression, Relation
     from giveortake.privacy import Guarantee
     from giveortake.session.learning_data import LearningData
@@ -57,20 +57,20 @@ _SEEN = 3.0  # deviations of the noise that a cluster's number of rows has to ex
 
 
 @final
-class KMeansTask(Task):
+class KMeansPlan(FitPlan):
     """The fit of clusters: find where to start, and take Lloyd's steps."""
 
     stored_name: ClassVar[str] = "KMeansTask"
 
-    def __init__(self, ground: Ground, features: tuple[Feature, ...], clusters: int) -> None:
-        self.ground, self.features, self.clusters = ground, features, clusters
+    def __init__(self, context: FitContext, features: tuple[Feature, ...], clusters: int) -> None:
+        self.context, self.features, self.clusters = context, features, clusters
         self.columns = [column for feature in features for column in feature.design()]
         steps = {f"clusters {step + 1}": Fraction(9, 10) / STEPS for step in range(STEPS)}
         self.shares = {"standardisation": Fraction(1, 10), **steps}
 
     def known(self) -> list[VectorSum]:
         thirds = np.full((self.clusters, len(self.columns)), 1 / 3)
-        return [standardisation_sum(self.ground, self.features)] + [self.members(thirds)] * STEPS
+        return [standardisation_sum(self.context, self.features)] + [self.members(thirds)] * STEPS
 
     def names(self) -> dict[str, Any]:
         return {"features": [feature.to_json() for feature in self.features], "clusters": self.clusters, "steps": STEPS}
@@ -81,24 +81,24 @@ class KMeansTask(Task):
     def members(self, centres: Reals) -> VectorSum:
         """The number of rows nearest to each centre, and the sums of their columns."""
         longest = math.sqrt(1 + len(self.features))
-        steps = steps_for(longest, self.ground.rows, factors=1)
+        steps = steps_for(longest, self.context.rows, factors=1)
         values = [one(steps=steps), *(value(column.expression, column.low, steps=steps) for column in self.columns)]
         components = [Component((index,), (0,)) for index in range(len(values))]
         rows, nearest = self._nearest(centres)
         keys = [KeyColumn("cluster", nearest, tuple(range(self.clusters)))]
-        return vector_sum(rows, values, components, self.ground.rows, keys=keys, longest=longest)
+        return vector_sum(rows, values, components, self.context.rows, keys=keys, longest=longest)
 
     def _nearest(self, centres: Reals) -> tuple[Relation, Expression]:
         """Rows with a score x·c − ‖c‖²/2 for each centre c, and the index of the greatest score."""
         carried = [(feature.name, ColumnReference(feature.name)) for feature in self.features]
         stem = "near"
-        while any(name.startswith(stem) for name in self.ground.relation.schema):
+        while any(name.startswith(stem) for name in self.context.relation.schema):
             stem += "_"
         scores = [
             (f"{stem} {index}", weighted(self.features, np.concatenate([[-float(centre @ centre) / 2], centre])))
             for index, centre in enumerate(centres)
         ]
-        rows = Derive(self.ground.relation, (*carried, *scores))
+        rows = Derive(self.context.relation, (*carried, *scores))
         score_columns = [ColumnReference(name) for name, _ in scores]
         most = score_columns[0] if len(score_columns) == 1 else Call("greatest", tuple(score_columns))
         rows = Derive(rows, (*carried, *((score.name, score) for score in score_columns), (stem, most)))
@@ -109,10 +109,10 @@ class KMeansTask(Task):
         ]
         return rows, Call("case", (*branches, Literal(0)))
 
-    def learn(self, passes: Passes) -> ClusterModel:
+    def learn(self, noisy_sums: NoisySums) -> ClusterModel:
         name, share = next(iter(self.shares.items()))
         standardisation = standardisation_of(
-            passes.add_up(name, standardisation_sum(self.ground, self.features), share), self.columns
+            noisy_sums.add_up(name, standardisation_sum(self.context, self.features), share), self.columns
         )
         low = np.array([column.low for column in self.columns], dtype=float)
         moved, centres = 0, np.zeros((0, len(self.columns)))
@@ -120,7 +120,7 @@ class KMeansTask(Task):
             centres = np.vstack([centres, _start(standardisation, moved)])
         centres, counts = _short(np.clip(centres, low, 1)), np.zeros(self.clusters)
         for name, share in list(self.shares.items())[1:]:
-            member_sums = passes.add_up(name, self.members(centres), share)
+            member_sums = noisy_sums.add_up(name, self.members(centres), share)
             counts = member_sums.cells(0)
             sums = np.array([member_sums.cells(index) for index in range(1, 1 + len(self.columns))]).T
             seen = counts > _SEEN * member_sums.deviation()
@@ -222,14 +222,14 @@ class KMeans(Learner):
         self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
         self.clip, self.n, self.domains, self.budget = clip, n, domains, budget
 
-    def _task(self, data: LearningData) -> KMeansTask:
+    def _plan(self, data: LearningData) -> KMeansPlan:
         if self.target is not None:
             raise InvalidParameter("target", self.target, "has no effect here", hint="features=[…] names columns")
         if not 1 <= whole("n_clusters", self.n_clusters) <= MOST_CLUSTERS:
             raise InvalidParameter("n_clusters", self.n_clusters, f"is not a number up to {MOST_CLUSTERS}")
         features = features_of(data.schema, self.features)
-        ground = self._ground(data, complete_and_declared(data.schema, features))
-        return KMeansTask(ground, features, self.n_clusters)
+        context = self._context(data, complete_and_declared(data.schema, features))
+        return KMeansPlan(context, features, self.n_clusters)
 
     def predict(self, rows: Any) -> npt.NDArray[np.int64]:
         """The index of the nearest centre of each public row."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.engines import VectorSum
-    from giveortake.learn.base import Ground
+    from giveortake.learn.base import FitContext
     from giveortake.learn.noisy_sums import Released
     from giveortake.plan import Domain, Expression, Value
 
@@ -375,7 +375,7 @@ class Standardisation:
         return cls(content["n"], np.asarray(content["mean"], float), np.asarray(content["deviation"], float))
 
 
-def standardisation_sum(ground: Ground, features: Sequence[Feature]) -> VectorSum:
+def standardisation_sum(context: FitContext, features: Sequence[Feature]) -> VectorSum:
     """The sum of (1, x, x²) over rows, for all design columns x of some features.
 
     Guarantee: a number lies between -1 and 1, and of the columns of one category one at most is 1. So a row's vector
@@ -385,7 +385,7 @@ def standardisation_sum(ground: Ground, features: Sequence[Feature]) -> VectorSu
     values = [one(), *(value(column.expression, column.low) for column in columns)]
     indexes = range(1, len(values))
     components = [Component((0, 0)), *(Component((0, j)) for j in indexes), *(Component((j, j)) for j in indexes)]
-    return vector_sum(ground.relation, values, components, ground.rows, longest=math.sqrt(1 + 2 * len(features)))
+    return vector_sum(context.relation, values, components, context.rows, longest=math.sqrt(1 + 2 * len(features)))
 
 
 def standardisation_of(released: Released, columns: Sequence[DesignColumn]) -> Standardisation:

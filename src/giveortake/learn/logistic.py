@@ -35,7 +35,7 @@ import numpy as np
 from giveortake.engines import Component
 from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter
-from giveortake.learn.base import Classifier, ClassModel, Task, features_and_classes, planned
+from giveortake.learn.base import Classifier, ClassModel, FitPlan, features_and_classes, planned
 from giveortake.learn.features import (
     FARTHEST,
     FEWEST,
@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.engines import VectorSum
-    from giveortake.learn.base import Ground, Model
-    from giveortake.learn.noisy_sums import Passes
+    from giveortake.learn.base import FitContext, Model
+    from giveortake.learn.noisy_sums import NoisySums
     from giveortake.plan import Expression, Relation
     from giveortake.session.learning_data import LearningData
 
@@ -203,13 +203,13 @@ def logistic(slope: Expression) -> Expression:
 
 
 @final
-class LogisticTask(Task):
+class LogisticPlan(FitPlan):
     """The fit of a logistic regression: standardise, add up the Gram matrix, and take Newton steps."""
 
     stored_name: ClassVar[str] = "LogisticTask"
 
-    def __init__(self, ground: Ground, features: tuple[Feature, ...], target: Category) -> None:
-        self.ground, self.features, self.target = ground, features, target
+    def __init__(self, context: FitContext, features: tuple[Feature, ...], target: Category) -> None:
+        self.context, self.features, self.target = context, features, target
         self.columns = [column for feature in features for column in feature.design()]
         if len(self.columns) > MOST_COLUMNS:
             raise InvalidParameter(
@@ -228,7 +228,7 @@ class LogisticTask(Task):
     def known(self) -> list[VectorSum]:
         third, zeros = np.full(len(self.columns), 1 / 3), np.full(self._count, 1 / 3)
         standardisation = Standardisation(1.0, third, third)
-        sums = [standardisation_sum(self.ground, self.features), self.products(standardisation)]
+        sums = [standardisation_sum(self.context, self.features), self.products(standardisation)]
         return sums + [self.gradient(standardisation, zeros, most) for most in MISFITS]
 
     def names(self) -> dict[str, Any]:
@@ -246,7 +246,7 @@ class LogisticTask(Task):
         rows, names, share = self._weighed(standardisation)
         root = Call("sqrt", (share,))
         columns = [(Call("multiply", (column, root)), float(-FARTHEST), float(FARTHEST)) for column in names]
-        return gram_sum(rows, [(root, 0.0, 1.0), *columns], self.ground.rows, longest=self._count)
+        return gram_sum(rows, [(root, 0.0, 1.0), *columns], self.context.rows, longest=self._count)
 
     def _weighed(
         self, standardisation: Standardisation, *further_columns: tuple[str, Expression]
@@ -261,7 +261,7 @@ class LogisticTask(Task):
         length = added([Literal(Fraction(1)), *(Call("multiply", (column, column)) for column in names)])
         carried = [(name, ColumnReference(name)) for name, _ in (*columns, *further_columns)]
         least = Literal(Fraction(self._count))
-        rows = Derive(self.ground.relation, (*columns, *further_columns))
+        rows = Derive(self.context.relation, (*columns, *further_columns))
         rows = Derive(rows, (*carried, (_LENGTH, Call("greatest", (length, least)))))
         return rows, names, Call("divide", (least, ColumnReference(_LENGTH)))
 
@@ -272,14 +272,14 @@ class LogisticTask(Task):
         rows, names, share = self._weighed(standardisation, fitted, target_column)
         misfit = Call("subtract", (ColumnReference(_WANTED), logistic(ColumnReference(_FITTED))))
         longest = float(most) * math.sqrt(self._count)
-        fine, steps = _steps(longest, self.ground.rows)
+        fine, steps = _steps(longest, self.context.rows)
         values = [
             value(Call("multiply", (misfit, share)), -most, most, fine),
             one(steps=steps),
             *(value(column, -FARTHEST, FARTHEST, steps) for column in names),
         ]
         components = [Component((0, index)) for index in range(1, len(values))]
-        return vector_sum(rows, values, components, self.ground.rows, longest=longest)
+        return vector_sum(rows, values, components, self.context.rows, longest=longest)
 
     def _standard(self, standardisation: Standardisation) -> list[Expression]:
         return standardisation.expressions([column.expression for column in self.columns])
@@ -290,21 +290,21 @@ class LogisticTask(Task):
         ends = (np.array([[1.0], [0.0]]) - standardisation.mean) / standardisation.deviation
         return LineCurvature(moments, np.insert(ends, 0, 1.0, axis=1), np.insert(shares, 0, 0.0))
 
-    def learn(self, passes: Passes) -> LogisticModel:
+    def learn(self, noisy_sums: NoisySums) -> LogisticModel:
         shares = list(self.shares.items())
         name, share = shares[0]
         standardisation = standardisation_of(
-            passes.add_up(name, standardisation_sum(self.ground, self.features), share), self.columns
+            noisy_sums.add_up(name, standardisation_sum(self.context, self.features), share), self.columns
         )
         name, share = shares[1]
-        product_sums = passes.add_up(name, self.products(standardisation), share)
+        product_sums = noisy_sums.add_up(name, self.products(standardisation), share)
         doubt = product_sums.deviation(0) * math.sqrt(2 * self._count) / 2
         moments = positive_part(product_sums.matrix())
         moments[0, 0] = n = max(float(moments[0, 0]), FEWEST)
         line = self._line(standardisation, moments)
         theta, noise = np.zeros(self._count), 1.0
         for (name, share), gain, most in zip(shares[2:], GAINS, MISFITS, strict=True):
-            gradient_sums = passes.add_up(name, self.gradient(standardisation, theta, most), share)
+            gradient_sums = noisy_sums.add_up(name, self.gradient(standardisation, theta, most), share)
             slope = np.array([gradient_sums.cells(index)[0] for index in range(self._count)])
             noise = gradient_sums.deviation()
             if most < 1:  # at even odds: what the rate of all rows leaves is learned from, not what even odds leave
@@ -317,7 +317,7 @@ class LogisticTask(Task):
             theta = np.round(followed_along(theta, direction) * GRAIN) / GRAIN
         curvature = line.at(theta)
         followed = line.inverse(curvature, noise, doubt) @ curvature
-        passes.notes += shrunk(followed, GAINS, self._count, "coefficients")
+        noisy_sums.notes += shrunk(followed, GAINS, self._count, "coefficients")
         return LogisticModel(self.features, self.target, plain(standardisation, theta))
 
 
@@ -382,8 +382,8 @@ class LogisticRegression(Classifier):
     stored_name: ClassVar[str] = "LogisticRegression"
     model_class: ClassVar[type[Model]] = LogisticModel
 
-    def _task(self, data: LearningData) -> LogisticTask:
-        return LogisticTask(*planned(self, data, most=2, declared=True))
+    def _plan(self, data: LearningData) -> LogisticPlan:
+        return LogisticPlan(*planned(self, data, most=2, declared=True))
 
     @property
     def coef_(self) -> Reals:

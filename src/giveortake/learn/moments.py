@@ -18,7 +18,7 @@ from giveortake.answers import render
 from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter
 from giveortake.exact import counted, non_negative, whole
-from giveortake.learn.base import Ground, Learner, Model, Task
+from giveortake.learn.base import FitContext, FitPlan, Learner, Model
 from giveortake.learn.features import (
     Feature,
     ScaledNumber,
@@ -28,7 +28,7 @@ from giveortake.learn.features import (
     public_columns,
 )
 from giveortake.learn.linear import LinearModel, affine, followed, positive_part, wiener
-from giveortake.learn.noisy_sums import gram_sum, passes
+from giveortake.learn.noisy_sums import charge, gram_sum
 from giveortake.plan import Literal
 from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session.learning_data import LearningData, served_to_asker
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from giveortake import frame
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
-    from giveortake.learn.noisy_sums import Passes
+    from giveortake.learn.noisy_sums import NoisySums
     from giveortake.privacy import Guarantee
     from giveortake.session import Session
 
@@ -169,21 +169,21 @@ def moments(
     data = LearningData.of(s)
     features = features_of(data.schema, columns, called="columns")
     parameters = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    ground = Ground.from_parameters(data, parameters, clip, complete_and_declared(data.schema, features))
-    task = MomentsTask(ground, features)
-    request = task.request()
-    with passes(request, key) as fit_passes:
-        return task.learn(fit_passes).promised(request.promise, fit_passes.release_id)
+    context = FitContext.from_parameters(data, parameters, clip, complete_and_declared(data.schema, features))
+    plan = MomentsPlan(context, features)
+    request = plan.request()
+    with charge(request, key) as noisy_sums:
+        return plan.learn(noisy_sums).promised(request.promise, noisy_sums.release_id)
 
 
 @final
-class MomentsTask(Task):
+class MomentsPlan(FitPlan):
     """One pass: all products of the columns."""
 
     stored_name: ClassVar[str] = "MomentsTask"
 
-    def __init__(self, ground: Ground, features: tuple[Feature, ...]) -> None:
-        self.ground, self.features = ground, features
+    def __init__(self, context: FitContext, features: tuple[Feature, ...]) -> None:
+        self.context, self.features = context, features
         self.shares = {"products": Fraction(1)}
         self.columns = [column for feature in features for column in feature.design()]
 
@@ -192,7 +192,7 @@ class MomentsTask(Task):
             (Literal(Fraction(1)), 0.0, 1.0),
             *((column.expression, float(column.low), 1.0) for column in self.columns),
         ]
-        return [gram_sum(self.ground.relation, values, self.ground.rows, longest=1 + len(self.features))]
+        return [gram_sum(self.context.relation, values, self.context.rows, longest=1 + len(self.features))]
 
     def names(self) -> dict[str, Any]:
         return {"features": [feature.to_json() for feature in self.features]}
@@ -200,10 +200,10 @@ class MomentsTask(Task):
     def words(self) -> str:
         return f"the moments of {', '.join(feature.name for feature in self.features)}"
 
-    def learn(self, passes: Passes) -> Moments:
+    def learn(self, noisy_sums: NoisySums) -> Moments:
         (vector_sum,) = self.known()
-        released = passes.add_up("products", vector_sum, self.shares["products"])
-        return Moments(self.features, released.matrix(), released.deviation(), by_row=self.ground.by_row)
+        released = noisy_sums.add_up("products", vector_sum, self.shares["products"])
+        return Moments(self.features, released.matrix(), released.deviation(), by_row=self.context.by_row)
 
 
 @final
@@ -405,13 +405,13 @@ class Moments:
 
 
 @final
-class ComponentsTask(Task):
+class ComponentsPlan(FitPlan):
     """The moments of some columns, and the components of them."""
 
     stored_name: ClassVar[str] = "ComponentsTask"
 
-    def __init__(self, moments: MomentsTask, k: int) -> None:
-        self.ground, self.shares = moments.ground, moments.shares
+    def __init__(self, moments: MomentsPlan, k: int) -> None:
+        self.context, self.shares = moments.context, moments.shares
         self._moments, self._k = moments, k
 
     def known(self) -> list[VectorSum]:
@@ -423,8 +423,8 @@ class ComponentsTask(Task):
     def words(self) -> str:
         return f"principal components of {', '.join(feature.name for feature in self._moments.features)}"
 
-    def learn(self, passes: Passes) -> PrincipalComponents:
-        return self._moments.learn(passes).pca(self._k)
+    def learn(self, noisy_sums: NoisySums) -> PrincipalComponents:
+        return self._moments.learn(noisy_sums).pca(self._k)
 
 
 @final
@@ -467,14 +467,14 @@ class PCA(Learner):
         self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
         self.clip, self.domains, self.budget = clip, domains, budget
 
-    def _task(self, data: LearningData) -> ComponentsTask:
+    def _plan(self, data: LearningData) -> ComponentsPlan:
         if self.target is not None:
             raise InvalidParameter("target", self.target, "has no effect here", hint="features=[…] names columns")
         features = features_of(data.schema, self.features)
-        task = MomentsTask(self._ground(data, complete_and_declared(data.schema, features)), features)
-        if whole("n_components", self.n_components) > len(task.columns):
-            raise InvalidParameter("n_components", self.n_components, f"is more than the {len(task.columns)} columns")
-        return ComponentsTask(task, self.n_components)
+        plan = MomentsPlan(self._context(data, complete_and_declared(data.schema, features)), features)
+        if whole("n_components", self.n_components) > len(plan.columns):
+            raise InvalidParameter("n_components", self.n_components, f"is more than the {len(plan.columns)} columns")
+        return ComponentsPlan(plan, self.n_components)
 
     def transform(self, rows: Any) -> Reals:
         """Public rows in the directions that were found."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 import numpy as np
 
 from giveortake.engines import Component, KeyColumn
-from giveortake.learn.base import Classifier, ClassModel, Task, features_and_classes, planned
+from giveortake.learn.base import Classifier, ClassModel, FitPlan, features_and_classes, planned
 from giveortake.learn.features import Category, Feature, ScaledNumber
 from giveortake.learn.noisy_sums import one, steps_for, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Literal
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.engines import VectorSum
-    from giveortake.learn.base import Ground, Model
-    from giveortake.learn.noisy_sums import Passes, Released
+    from giveortake.learn.base import FitContext, Model
+    from giveortake.learn.noisy_sums import NoisySums, Released
     from giveortake.plan import Expression
     from giveortake.session.learning_data import LearningData
 
@@ -37,20 +37,22 @@ _LEAST = 0.02  # deviation of a number, as a part of its bounds
 
 
 @final
-class BayesTask(Task):
+class BayesPlan(FitPlan):
     """One pass: for each class its number of rows, sums of numbers, and counts of categories."""
 
     stored_name: ClassVar[str] = "BayesTask"
 
-    def __init__(self, ground: Ground, features: tuple[Feature, ...], target: Category, *, variances: bool) -> None:
-        self.ground, self.features, self.target, self.variances = ground, features, target, variances
+    def __init__(
+        self, context: FitContext, features: tuple[Feature, ...], target: Category, *, variances: bool
+    ) -> None:
+        self.context, self.features, self.target, self.variances = context, features, target, variances
         self.numbers = [feature for feature in features if isinstance(feature, ScaledNumber)]
         self.categories = [feature for feature in features if isinstance(feature, Category)]
         self.shares = {"classes": Fraction(1)}
 
     def known(self) -> list[VectorSum]:
         longest = (1 + len(self.categories) + len(self.numbers) * (1.25 if self.variances else 1)) ** 0.5
-        steps = steps_for(longest, self.ground.rows, factors=1)
+        steps = steps_for(longest, self.context.rows, factors=1)
         values = [one(steps=steps), *(value(number.scaled(), steps=steps) for number in self.numbers)]
         if self.variances:
             values += [value(_square(number.scaled()), -0.5, 0.5, steps) for number in self.numbers]
@@ -60,7 +62,7 @@ class BayesTask(Task):
         ]
         components = [Component((index,), (0,)) for index in range(len(values))]
         components += [Component((0,), (0, index)) for index in range(1, len(keys))]
-        return [vector_sum(self.ground.relation, values, components, self.ground.rows, keys=keys, longest=longest)]
+        return [vector_sum(self.context.relation, values, components, self.context.rows, keys=keys, longest=longest)]
 
     def names(self) -> dict[str, Any]:
         features = [feature.to_json() for feature in self.features]
@@ -70,9 +72,9 @@ class BayesTask(Task):
         learner = "naive Bayes" if self.variances else "class means"
         return f"{learner} of {self.target.name}"
 
-    def learn(self, passes: Passes) -> BayesModel:
+    def learn(self, noisy_sums: NoisySums) -> BayesModel:
         (vector_sum,) = self.known()
-        class_sums = passes.add_up("classes", vector_sum, self.shares["classes"])
+        class_sums = noisy_sums.add_up("classes", vector_sum, self.shares["classes"])
         noise = class_sums.deviation()
         counts = np.maximum(class_sums.cells(0), max(noise, 1.0))
         doubt = (noise / counts)[:, None]
@@ -167,8 +169,8 @@ class NaiveBayes(Classifier):
     stored_name: ClassVar[str] = "NaiveBayes"
     model_class: ClassVar[type[Model]] = BayesModel
 
-    def _task(self, data: LearningData) -> BayesTask:
-        return BayesTask(*planned(self, data), variances=True)
+    def _plan(self, data: LearningData) -> BayesPlan:
+        return BayesPlan(*planned(self, data), variances=True)
 
     def _described(self) -> tuple[tuple[str, str], ...]:
         return (("classes", ", ".join(str(label) for label in self.model_.target.values)),)
@@ -192,8 +194,8 @@ class ClassMeans(Classifier):
     stored_name: ClassVar[str] = "ClassMeans"
     model_class: ClassVar[type[Model]] = BayesModel
 
-    def _task(self, data: LearningData) -> BayesTask:
-        return BayesTask(*planned(self, data), variances=False)
+    def _plan(self, data: LearningData) -> BayesPlan:
+        return BayesPlan(*planned(self, data), variances=False)
 
     def _described(self) -> tuple[tuple[str, str], ...]:
         return (("classes", ", ".join(str(label) for label in self.model_.target.values)),)

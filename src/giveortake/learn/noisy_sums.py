@@ -171,7 +171,7 @@ class Released:
 
 
 @final
-class Passes:
+class NoisySums:
     """The passes of one fit, in order. `released` are those made so far."""
 
     def __init__(self, run: AdaptiveRun, mu: Fraction) -> None:
@@ -224,11 +224,11 @@ def noise_of(vector_sum: VectorSum, request: RunRequest, share: Fraction) -> flo
 
 
 @contextmanager
-def passes(request: RunRequest, key: str | None) -> Iterator[Passes]:
+def charge(request: RunRequest, key: str | None) -> Iterator[NoisySums]:
     """Charge, let the fit make its passes, and settle what it drew as its answer."""
     assert request.mu is not None  # noqa: S101 (a run of sums of vectors has one)
     with request.begin(key) as run:
-        fit_passes = Passes(run, request.mu)
-        yield fit_passes
+        noisy_sums = NoisySums(run, request.mu)
+        yield noisy_sums
         if not run.is_settled:
             run.settle()

@@ -26,13 +26,13 @@ from giveortake.engines import Component
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.exact import open_probability, whole
 from giveortake.learn.additive import MOST_CELLS, MOST_FITTED_BINS, AdditiveClassifier, AdditiveModel, AdditiveRegressor
-from giveortake.learn.base import Ground, Learner, Task
+from giveortake.learn.base import FitContext, FitPlan, Learner
 from giveortake.learn.features import Category, ScaledNumber, added, classes_of, complete, feature_of, features_of
 from giveortake.learn.gradient_descent import LinearScores, score_of, target_value
 from giveortake.learn.linear import LinearModel, LinearRegression
 from giveortake.learn.logistic import MOST_COLUMNS, LogisticModel, LogisticRegression
 from giveortake.learn.naive_bayes import ClassMeans, NaiveBayes
-from giveortake.learn.noisy_sums import GRAIN, one, passes, value, vector_sum
+from giveortake.learn.noisy_sums import GRAIN, charge, one, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Expression, Kind
 from giveortake.plan import Literal as Constant
 from giveortake.session.learning_data import LearningData
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
     from giveortake.learn.features import Feature
-    from giveortake.learn.noisy_sums import Passes
+    from giveortake.learn.noisy_sums import NoisySums
     from giveortake.session import Session
 
 
@@ -154,7 +154,7 @@ def select(
         if not can_be_scored(candidate.model_class):
             gain(candidate)
         candidate.quote(fitting)  # what cannot be learned is refused before anything is paid
-    Ground.from_parameters(scoring, parameters, clip, None)
+    FitContext.from_parameters(scoring, parameters, clip, None)
     scores = []
     for index, candidate in enumerate(candidates):
         candidate.fit(fitting, key=None if key is None else f"{key} fit {index}")
@@ -202,26 +202,26 @@ def _scored(
     model = learner.model_
     names = [feature.name for feature in model.features]
     target = model.target if isinstance(model.target, str) else model.target.name
-    ground = Ground.from_parameters(data, parameters, clip, complete(data.schema, [*names, target]))
-    task = _ScoreTask(ground, gain(model), target)
-    with passes(task.request(), key) as fit_passes:
-        return task.learn(fit_passes)
+    context = FitContext.from_parameters(data, parameters, clip, complete(data.schema, [*names, target]))
+    plan = _ScorePlan(context, gain(model), target)
+    with charge(plan.request(), key) as noisy_sums:
+        return plan.learn(noisy_sums)
 
 
 @final
-class _ScoreTask(Task):
+class _ScorePlan(FitPlan):
     """One pass: the sum of a model's gains on held-out persons, and how many rows they have."""
 
     stored_name: ClassVar[str] = "_ScoreTask"
 
-    def __init__(self, ground: Ground, gain: Expression, target: str) -> None:
-        self.ground, self._gain, self._target = ground, gain, target
+    def __init__(self, context: FitContext, gain: Expression, target: str) -> None:
+        self.context, self._gain, self._target = context, gain, target
         self.shares = {"gain": Fraction(1)}
 
     def known(self) -> list[VectorSum]:
         values = [value(self._gain, 0, 1), one()]
         components = [Component((0,)), Component((1,))]
-        return [vector_sum(self.ground.relation, values, components, self.ground.rows)]
+        return [vector_sum(self.context.relation, values, components, self.context.rows)]
 
     def names(self) -> dict[str, Any]:
         return {"gain": self._gain.to_json()}
@@ -229,12 +229,12 @@ class _ScoreTask(Task):
     def words(self) -> str:
         return f"the score of a model of {self._target}"
 
-    def learn(self, passes: Passes) -> Score:
+    def learn(self, noisy_sums: NoisySums) -> Score:
         (vector_sum,) = self.known()
-        gain_sums = passes.add_up("gain", vector_sum, self.shares["gain"])
+        gain_sums = noisy_sums.add_up("gain", vector_sum, self.shares["gain"])
         rows = max(float(gain_sums.cells(1)[0]), 1.0)
         score = min(max(float(gain_sums.cells(0)[0]) / rows, 0.0), 1.0)
-        return Score(score, gain_sums.deviation() * math.sqrt(1 + score**2) / rows, passes.release_id)
+        return Score(score, gain_sums.deviation() * math.sqrt(1 + score**2) / rows, noisy_sums.release_id)
 
 
 FOR_BINS = 15  # n·μ for each bin, from where shapes are better than straight lines
@@ -278,7 +278,7 @@ def choose(
     """
     data = LearningData.of(s)
     parameters = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    ground = Ground.from_parameters(data, parameters, clip, None)
+    context = FitContext.from_parameters(data, parameters, clip, None)
     rows = data.rows_about() if n is None else whole("n", n)
     if rows is None:
         raise QueryRefused(
@@ -286,7 +286,7 @@ def choose(
             hint='pass n=10_000, a public or released number; or call s.profile(epsilon="0.1") first',
         )
     used_features = features_of(data.schema, features, target)
-    signal = float(rows) * float(ground.mu) / ground.rows
+    signal = float(rows) * float(context.mu) / context.rows
     learner, why = _chosen(data, target, used_features, signal)
     stated_or_none = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu, "clip": clip}
     stated: dict[str, Any] = {name: value for name, value in stated_or_none.items() if value is not None}

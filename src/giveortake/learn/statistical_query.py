@@ -20,9 +20,9 @@ from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import decimal, open_probability, positive, whole
 from giveortake.frame.expressions import column_or_expression
-from giveortake.learn.base import Ground, Task
+from giveortake.learn.base import FitContext, FitPlan
 from giveortake.learn.moments import Moments
-from giveortake.learn.noisy_sums import one, passes, value, vector_sum
+from giveortake.learn.noisy_sums import charge, one, value, vector_sum
 from giveortake.plan import Call, Kind, Literal
 from giveortake.session.learning_data import LearningData, served_to_asker
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
     from giveortake.frame import Expr
-    from giveortake.learn.noisy_sums import Passes
+    from giveortake.learn.noisy_sums import NoisySums
     from giveortake.plan import Expression
     from giveortake.session import Session
 
@@ -62,34 +62,34 @@ def statistical_query(
     """
     data = LearningData.of(s)
     sure = open_probability("confidence", confidence)
-    task = MeanTask.for_tolerance(data, column_or_expression(expression), positive("tolerance", tolerance), sure, n)
-    request = task.request()
-    with passes(request, key) as fit_passes:
-        mean = task.learn(fit_passes)
-        low, high = max(task.low, mean - task.tolerance), min(task.high, mean + task.tolerance)
+    plan = MeanPlan.for_tolerance(data, column_or_expression(expression), positive("tolerance", tolerance), sure, n)
+    request = plan.request()
+    with charge(request, key) as noisy_sums:
+        mean = plan.learn(noisy_sums)
+        low, high = max(plan.low, mean - plan.tolerance), min(plan.high, mean + plan.tolerance)
         return Estimate(
             *(float(number) for number in (mean, low, high)),
             name="mean",
             guarantee=request.promise,
             cost=request.promise,
-            release_id=fit_passes.release_id,
+            release_id=noisy_sums.release_id,
             confidence=sure,
-            notes=(f"the tolerance holds if there are {task.n:,} rows at least",),
+            notes=(f"the tolerance holds if there are {plan.n:,} rows at least",),
         )
 
 
 @final
-class MeanTask(Task):
+class MeanPlan(FitPlan):
     """One pass: the number of rows, and the sum of a number between -1 and 1."""
 
     stored_name: ClassVar[str] = "MeanTask"
 
-    def __init__(self, ground: Ground, scaled: Expression, low: Fraction, high: Fraction, *, n: int) -> None:
-        self.ground, self.scaled, self.low, self.high, self.n = ground, scaled, low, high, n
+    def __init__(self, context: FitContext, scaled: Expression, low: Fraction, high: Fraction, *, n: int) -> None:
+        self.context, self.scaled, self.low, self.high, self.n = context, scaled, low, high, n
         self.shares = {"mean": Fraction(1)}
         self.tolerance = Fraction(0)
         self.steps = _FINEST
-        while 2 * self.steps * ground.rows > LONGEST:
+        while 2 * self.steps * context.rows > LONGEST:
             self.steps //= 2
 
     @classmethod
@@ -100,7 +100,7 @@ class MeanTask(Task):
         tolerance: Fraction,
         sure: Fraction,
         n: int | Estimate | Answer | Moments | None,
-    ) -> MeanTask:
+    ) -> MeanPlan:
         """Check what was stated, and plan the noise that the tolerance asks for."""
         domain = expression.domain(data.schema)
         low, high = Fraction(0), Fraction(1)
@@ -118,11 +118,11 @@ class MeanTask(Task):
         miss = 1 - sure
         least = _least(data, n, 1 - miss / 10)
         noise_miss = miss if isinstance(n, int) else miss * 9 / 10
-        ground = Ground.from_parameters(data, {"mu": 1}, None, condition)
+        context = FitContext.from_parameters(data, {"mu": 1}, None, condition)
         share = Call("multiply", (Call("subtract", (expression, Literal(low))), Literal(2 / (high - low))))
-        task = cls(ground, Call("subtract", (share, Literal(Fraction(1)))), low, high, n=least)
-        task._spend(tolerance, noise_miss)
-        return task
+        plan = cls(context, Call("subtract", (share, Literal(Fraction(1)))), low, high, n=least)
+        plan._spend(tolerance, noise_miss)
+        return plan
 
     def _spend(self, tolerance: Fraction, miss: Fraction) -> None:
         """Set the least μ, rounded up, at which the noise stays within the tolerance."""
@@ -132,14 +132,14 @@ class MeanTask(Task):
             raise InvalidParameter("tolerance", str(tolerance), "is too small for so many rows of a person")
         away = NormalDist().inv_cdf(1 - float(miss) / 2) * math.sqrt(1 + (1 + within) ** 2)
         sigma = within * self.n * self.steps / away
-        changed = self.ground.data.budget.neighbours == "change-one"
+        changed = self.context.data.budget.neighbours == "change-one"
         moved = math.sqrt(self.known()[0].moved_squared(changed=changed))
         mu = Fraction(math.ceil(moved / sigma * (1 + 2**-16) * _GRAIN), _GRAIN)
-        self.ground = replace(self.ground, spend=Spend(mu=mu))
+        self.context = replace(self.context, spend=Spend(mu=mu))
 
     def known(self) -> list[VectorSum]:
         values = [one(1, self.steps), value(self.scaled, -1, 1, self.steps)]
-        return [vector_sum(self.ground.relation, values, [Component((0,)), Component((1,))], self.ground.rows)]
+        return [vector_sum(self.context.relation, values, [Component((0,)), Component((1,))], self.context.rows)]
 
     def names(self) -> dict[str, Any]:
         return {"expression": self.scaled.to_json(), "steps": self.steps}
@@ -147,8 +147,8 @@ class MeanTask(Task):
     def words(self) -> str:
         return "a mean"
 
-    def learn(self, passes: Passes) -> Fraction:
-        released = passes.add_up("mean", self.known()[0], self.shares["mean"])
+    def learn(self, noisy_sums: NoisySums) -> Fraction:
+        released = noisy_sums.add_up("mean", self.known()[0], self.shares["mean"])
         count, total = released.cells(0)[0], released.cells(1)[0]
         mean = Fraction(min(max(total / count, -1.0), 1.0)) if count > 0 else Fraction(0)
         return self.low + (mean + 1) / 2 * (self.high - self.low)

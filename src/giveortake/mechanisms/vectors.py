@@ -97,7 +97,7 @@ class VectorNoise(Mechanism["Integers", "npt.NDArray[Any]"]):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Slopes:
+class GradientSums:
     """How many rows there are, and the sum of their gradients at a point, in steps."""
 
     rows: Sensitive[BoundedIntegers]
@@ -106,7 +106,7 @@ class Slopes:
 
 @final
 @dataclass(frozen=True, slots=True)
-class PerturbedDescent(Mechanism["Slopes", "Integers"]):
+class PerturbedDescent(Mechanism["GradientSums", "Integers"]):
     """The k-th point of projected gradient descent on Σ ℓᵢ + Λ‖θ‖²/2, from zero and within a box, with normal noise.
 
     ℓᵢ is the loss of one row, cᵢ(⟨θ, xᵢ⟩)·xᵢ its gradient: |cᵢ| ≤ 1, cᵢ grows by at most M·t where its argument grows
@@ -158,12 +158,12 @@ class PerturbedDescent(Mechanism["Slopes", "Integers"]):
         rounded = self.known_to / self.steepest + sqrt_up(Fraction(self.size)) / (2 * self.fineness)  # X is at least 1
         return ((2 if changed else 1) * stable + 2 * k * rounded) * self.fineness
 
-    def release(self, value: Slopes | Sensitive[Slopes], entropy: Entropy | None = None) -> Integers:
+    def release(self, value: GradientSums | Sensitive[GradientSums], entropy: Entropy | None = None) -> Integers:
         """The point with noise, in steps."""
         point = BoundedIntegers.of(self.point(opened(value, self)), self.farthest * self.fineness)
         return point.plus(rounded_normal(self.sigma, self.size, source(entropy))).released().astype(object)
 
-    def point(self, slopes: Slopes) -> tuple[int, ...]:
+    def point(self, slopes: GradientSums) -> tuple[int, ...]:
         """The point without noise, in exact fractions: every table takes the same number of passes."""
         (rows,) = slopes.rows.open(self).tolist()
         inverse = self.strength + self.steepest * self.longest * int(rows)

@@ -37,7 +37,7 @@ from giveortake.mechanisms.marginals import Interactions
 from giveortake.mechanisms.mechanism import Sensitive
 from giveortake.mechanisms.selection import Misfits
 from giveortake.mechanisms.sparse_vector import NoisyCount, Surprise
-from giveortake.mechanisms.vectors import PerturbedDescent, Slopes, TrustedGradients, VectorNoise
+from giveortake.mechanisms.vectors import GradientSums, PerturbedDescent, TrustedGradients, VectorNoise
 from giveortake.plan import Question
 from giveortake.plan.question import Aggregate, AggregateKind, Measured
 from giveortake.privacy import ZCDP, GaussianDP, events
@@ -418,7 +418,7 @@ class AdaptiveRun:
             return Sensitive(risk.joined(summed(risk.asked(point)).open(mechanism)))
 
         def draw() -> dict[str, Any]:
-            drawn = mechanism.release(Slopes(summed(risk.counted()), gradient))
+            drawn = mechanism.release(GradientSums(summed(risk.counted()), gradient))
             if not engine.unchanged():
                 raise failure("changed")
             return {"sigma": str(mechanism.sigma), "steps": packed(drawn)}

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from giveortake.mechanisms.bounded_integers import BoundedIntegers, PrefixStrategy
     from giveortake.privacy.events import Event
     from giveortake.randomness import Entropy, IntArray
-    from giveortake.workload.bound_workload import AskedWorkload, Layer, RangeTable
+    from giveortake.workload.bound_workload import BoundWorkload, Layer, RangeTable
     from giveortake.workload.residuals import Goal
 
     Floats: TypeAlias = npt.NDArray[np.float64]
@@ -49,7 +49,7 @@ class Design(ABC):
     The parts of the layers come first, in the order of the layers, then one for each range.
     """
 
-    workload: AskedWorkload
+    workload: BoundWorkload
     runs: tuple[RangeNoise, ...]
 
     @property
@@ -181,7 +181,7 @@ class LaplaceDesign(Design):
     that if it is changed. The prices of independent parts add up to no more than ε [DMNS06], [PDP21, L1.2].
     """
 
-    workload: AskedWorkload
+    workload: BoundWorkload
     epsilon: Fraction
     ways: tuple[int, ...]
     tables: tuple[Tables, ...]
@@ -189,7 +189,7 @@ class LaplaceDesign(Design):
     runs: tuple[RangeNoise, ...]
 
     @classmethod
-    def planned(cls, workload: AskedWorkload, epsilon: Fraction, goal: Goal) -> LaplaceDesign:
+    def planned(cls, workload: BoundWorkload, epsilon: Fraction, goal: Goal) -> LaplaceDesign:
         """Choose the best tables for each layer, and the split of ε among all parts that minimises the goal."""
         ways, losses, prices = [], [], []
         for layer in workload.layers:
@@ -215,7 +215,7 @@ class LaplaceDesign(Design):
 
     @classmethod
     def of(
-        cls, workload: AskedWorkload, epsilon: Fraction, ways: Sequence[int], scales: Sequence[Fraction]
+        cls, workload: BoundWorkload, epsilon: Fraction, ways: Sequence[int], scales: Sequence[Fraction]
     ) -> LaplaceDesign:
         """The design with given ways and scales, in the order of the parts; refused if they do not keep ε."""
         remaining_scales = iter(scales)
@@ -336,7 +336,7 @@ def _least(losses: Floats, prices: Floats, goal: Goal) -> float:
     return float((prices * np.sqrt(losses)).sum() ** 2)
 
 
-def _price(workload: AskedWorkload, layer: Layer, table: tuple[int, ...]) -> Fraction:
+def _price(workload: BoundWorkload, layer: Layer, table: tuple[int, ...]) -> Fraction:
     """The L1 sensitivity of a table."""
     contribution = layer.contribution(workload.rows)
     if workload.neighbours == "add-remove":
@@ -346,7 +346,7 @@ def _price(workload: AskedWorkload, layer: Layer, table: tuple[int, ...]) -> Fra
     return Fraction(2 * workload.rows * contribution.reach)
 
 
-def _range_price(workload: AskedWorkload, bins: int) -> Fraction:
+def _range_price(workload: BoundWorkload, bins: int) -> Fraction:
     strategy = strategy_of(bins, pure=True)
     once = workload.rows * len(strategy.sections) * strategy.l1
     return once if workload.neighbours == "add-remove" else 2 * once

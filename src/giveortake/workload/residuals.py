@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.mechanisms.marginals import Contribution
     from giveortake.randomness import Entropy, IntArray
-    from giveortake.workload.bound_workload import AskedWorkload
+    from giveortake.workload.bound_workload import BoundWorkload
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -96,18 +96,18 @@ class ResidualDesign(Design):
     noise, has the squared length Σ ‖Pu‖²/σ². A row that is added has `square_if_added` in every part, one that becomes
     another row `square_if_moved`, and a unit of m rows no more than m times the longer of both, by the triangle
     inequality. So under change-one a total costs nothing as long as its noise is no less than what a row that is left
-    out pays for, where a row is in all parts or in none (`AskedWorkload.is_all_or_none`). Elsewhere it may leave some
+    out pays for, where a row is in all parts or in none (`BoundWorkload.is_all_or_none`). Elsewhere it may leave some
     parts and move in others, and has the longer of both in each. Where these are at most μ, the release is μ-GDP
     [DRS22]. Of persons who are scaled down to a norm `ClippedPersons` says how far they move all parts together.
     """
 
-    workload: AskedWorkload
+    workload: BoundWorkload
     mu: Fraction
     sigmas: tuple[tuple[Fraction, ...], ...]
     runs: tuple[RangeNoise, ...]
 
     @classmethod
-    def planned(cls, workload: AskedWorkload, mu: Fraction, goal: Goal) -> ResidualDesign:
+    def planned(cls, workload: BoundWorkload, mu: Fraction, goal: Goal) -> ResidualDesign:
         """The design with the least noise that keeps μ. Variances of sums are in units of a row's greatest value."""
         incidence, weights = _problem(workload)
         added, moved = _squares(workload)
@@ -120,7 +120,7 @@ class ResidualDesign(Design):
         return cls.of(workload, mu, [rounded_up(float(deviation)) for deviation in np.sqrt(noise)])
 
     @classmethod
-    def of(cls, workload: AskedWorkload, mu: Fraction, scales: Sequence[Fraction]) -> ResidualDesign:
+    def of(cls, workload: BoundWorkload, mu: Fraction, scales: Sequence[Fraction]) -> ResidualDesign:
         """The design with given scales, in the order of the parts; refused if they do not keep μ."""
         remaining_scales = iter(scales)
         sigmas = tuple(
@@ -235,7 +235,7 @@ def _residual_indices(layout: Any) -> dict[tuple[int, ...], int]:
     return {residual: index for index, residual in enumerate(layout.residuals)}
 
 
-def _problem(workload: AskedWorkload) -> tuple[Incidence, Floats]:
+def _problem(workload: BoundWorkload) -> tuple[Incidence, Floats]:
     """How the variances of all tables depend on those of all parts, and the weight of each table."""
     parts, weights = [], []
     for layer in workload.layers:
@@ -249,7 +249,7 @@ def _problem(workload: AskedWorkload) -> tuple[Incidence, Floats]:
     return Incidence.joined(parts), np.concatenate(weights)
 
 
-def _squares(workload: AskedWorkload) -> tuple[Floats, Floats]:
+def _squares(workload: BoundWorkload) -> tuple[Floats, Floats]:
     """Approximate prices of all parts, for planning; the price of the plan is computed again exactly."""
     if workload.norm is not None:
         longest = [

@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
     from giveortake.answers.column import Kind, Listed, Value, Values
     from giveortake.answers.terms import Confidence
-    from giveortake.workload.bound_workload import AskedWorkload
+    from giveortake.workload.bound_workload import BoundWorkload
     from giveortake.workload.designs import Design, RangeNoise
     from giveortake.workload.measurement import WorkloadRelease
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
 
-def lines_of(workload: AskedWorkload, design: Design, miss: float) -> list[dict[str, Any]]:
+def lines_of(workload: BoundWorkload, design: Design, miss: float) -> list[dict[str, Any]]:
     """For every table: its columns, cells, the standard deviation and margin of a cell, and both by an equal split.
 
     For ranges, it is the border with the greatest error, compared with noise on every bin. Nothing depends on rows.
@@ -85,18 +85,18 @@ def lines_of(workload: AskedWorkload, design: Design, miss: float) -> list[dict[
     return lines
 
 
-def _equal_sd(workload: AskedWorkload, design: Design) -> float:
+def _equal_sd(workload: BoundWorkload, design: Design) -> float:
     """The noise in every cell, or bin, if every table got an equal part of the promise."""
     scale = _equal_scale(workload, design)
     return scale * math.sqrt(2) if isinstance(design, LaplaceDesign) else scale
 
 
-def _equal_margin(workload: AskedWorkload, design: Design, miss: float) -> float:
+def _equal_margin(workload: BoundWorkload, design: Design, miss: float) -> float:
     scale = _equal_scale(workload, design)
     return laplace_margin(scale, 1, miss) if isinstance(design, LaplaceDesign) else normal_margin(scale, miss)
 
 
-def _equal_scale(workload: AskedWorkload, design: Design) -> float:
+def _equal_scale(workload: BoundWorkload, design: Design) -> float:
     tables = sum(len(layer.layout.marginals) for layer in workload.layers) + len(workload.ranges)
     changed = 2 if workload.neighbours == "change-one" else 1
     if isinstance(design, LaplaceDesign):
