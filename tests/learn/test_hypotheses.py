@@ -25,9 +25,9 @@ from giveortake.learn import (
     hypothesis_tests,
     independence,
 )
-from giveortake.learn.base import FitContext
 from giveortake.learn.features import Category, ScaledNumber, classes_of
 from giveortake.learn.hypothesis_tests import ContingencyPlan
+from giveortake.learn.noisy_sums import FitContext
 from giveortake.session import Session
 from giveortake.session.learning_data import LearningData
 from giveortake.session.session import mechanism_of

@@ -17,9 +17,9 @@ from engine_places import EVERYWHERE, place
 from giveortake.engines import Component, VectorSum
 from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused
 from giveortake.learn import base, noisy_sums
-from giveortake.learn.base import FitContext
 from giveortake.learn.features import features_of
 from giveortake.learn.moments import MomentsPlan
+from giveortake.learn.noisy_sums import FitContext
 from giveortake.session import Session
 from giveortake.session.learning_data import LearningData
 from giveortake.session.session import mechanism_of

@@ -18,9 +18,9 @@ import giveortake as gt
 from engine_places import EVERYWHERE, place
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.learn import PerturbedModel, output_perturbation
-from giveortake.learn.base import FitContext
 from giveortake.learn.features import features_of
 from giveortake.learn.gradient_descent import FINENESS, Risk, chain, steepest, target_of
+from giveortake.learn.noisy_sums import FitContext
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.mechanisms.vectors import GradientSums, PerturbedDescent

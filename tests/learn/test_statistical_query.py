@@ -14,7 +14,7 @@ from scipy import stats
 import giveortake as gt
 from giveortake.errors import BudgetExceeded, InvalidParameter, QueryRefused
 from giveortake.learn import statistical_query
-from giveortake.learn.statistical_query import MeanPlan
+from giveortake.learn.moments import MeanPlan
 from giveortake.session import Session
 from giveortake.session.learning_data import LearningData
 from giveortake.session.session import mechanism_of

@@ -1,20 +1,8 @@
-"""Additive models: bins, Newton steps, fitted shapes, and the two learners.
+"""Additive models: one shape for each feature, made of bins, found by Newton steps on sums of misfits by bin.
 
 - Features in bins, each with one number in an additive model: for the engine and for public rows.
-- Fitted additive models: for each feature its shape, one released number for each bin, and how sure it is.
-- Steps of an additive fit, by what was released: rows in bins and in pairs of bins. All of it is post-processing.
-- Additive models: one number for each bin of each feature, found by Newton steps on sums of misfits by bin.
-
-Guarantee: three kinds of sums of vectors, each μ-GDP for its part of μ², so that together they are μ-GDP, however the
-later ones depend on what the earlier ones released [DRS22]. A row is in one bin of each of d features. (1) Rows in fine
-bins of the numbers: length √numbers. (2) Rows in each bin and in each pair of bins of two features: length
-√(d(d + 1)/2). (3) In each step the sum of misfits by bin, where a misfit is between -m and m: length m·√d. Of
-classes m is ½ in the first step, at even odds, and 1 in the others. Of numbers the length is m·√(d + 1) with the sum of
-squares, which tells how small m may be in the next step. A person's vectors are added up, and cut once, at `clip` times
-that.
-
-- Fine bins are merged by their released counts until each has rows enough to outweigh the noise; nothing of the bins
-  comes from rows otherwise. The pairs are the curvature of the Newton steps; of classes those start from their rate.
+- Fitted models: for each feature its shape, one released number for each bin, and how sure it is.
+- Steps of a fit, by what was released: rows in bins and in pairs of bins. All of it is post-processing.
 - Additive classifiers and regressors: sums of one shape for each feature, which can be looked at.
 """
 
@@ -34,7 +22,19 @@ from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.engines import Component, KeyColumn
 from giveortake.errors import InvalidParameter
 from giveortake.exact import rational, whole
-from giveortake.learn.base import Classifier, FitPlan, Learner, Model, Regressor, planned, required_target
+from giveortake.learn.base import Learner, Model, Regressor, required_target
+from giveortake.learn.classification import (
+    GAINS,
+    MISFITS,
+    PARTS,
+    Classifier,
+    chances,
+    followed_along,
+    log_odds,
+    logistic,
+    planned,
+    steepness_about,
+)
 from giveortake.learn.features import (
     Category,
     Feature,
@@ -48,17 +48,7 @@ from giveortake.learn.features import (
 )
 from giveortake.learn.gradient_descent import STEEPEST
 from giveortake.learn.linear import Curvature, shrunk
-from giveortake.learn.logistic import (
-    GAINS,
-    MISFITS,
-    PARTS,
-    chances,
-    followed_along,
-    log_odds,
-    logistic,
-    steepness_about,
-)
-from giveortake.learn.noisy_sums import GRAIN, one, steps_for, value, vector_sum
+from giveortake.learn.noisy_sums import GRAIN, FitPlan, one, steps_for, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Derive, Literal
 
 if TYPE_CHECKING:
@@ -69,8 +59,7 @@ if TYPE_CHECKING:
 
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
-    from giveortake.learn.base import FitContext
-    from giveortake.learn.noisy_sums import NoisySums, Released
+    from giveortake.learn.noisy_sums import FitContext, NoisySums, Released
     from giveortake.plan import Expression, Relation
     from giveortake.privacy import Guarantee
     from giveortake.session.learning_data import LearningData
@@ -477,7 +466,19 @@ _FINEST = 1 << 20  # steps of 1 in a misfit of classes: those of a class of one 
 
 @final
 class AdditivePlan(FitPlan):
-    """The fit of an additive model: count, merge bins, count pairs, and take Newton steps."""
+    """The fit of an additive model: count, merge bins, count pairs, and take Newton steps.
+
+    Guarantee: three kinds of sums of vectors, each μ-GDP for its part of μ², so that together they are μ-GDP, however
+    the later ones depend on what the earlier ones released [DRS22]. A row is in one bin of each of d features. (1) Rows
+    in fine bins of the numbers: length √numbers. (2) Rows in each bin and in each pair of bins of two features: length
+    √(d(d + 1)/2). (3) In each step the sum of misfits by bin, where a misfit is between -m and m: length m·√d. Of
+    classes m is ½ in the first step, at even odds, and 1 in the others. Of numbers the length is m·√(d + 1) with the
+    sum of squares, which tells how small m may be in the next step. A person's vectors are added up, and cut once, at
+    `clip` times that.
+
+    Fine bins are merged by their released counts until each has rows enough to outweigh the noise; nothing of the bins
+    comes from rows otherwise. The pairs are the curvature of the Newton steps; of classes those start from their rate.
+    """
 
     stored_name: ClassVar[str] = "AdditiveTask"
 

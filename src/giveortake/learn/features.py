@@ -1,7 +1,6 @@
-"""Features of models, and their standardisation.
+"""Features of models: columns with declared bounds or categories, for the engine and for public rows.
 
-- Features of models: columns with declared bounds or categories, for the engine and for public rows.
-- Nothing here comes from data: scales, categories and classes are the declared domains'.
+- Nothing of a feature comes from data: scales, categories and classes are the declared domains'.
 - Means and deviations of columns by one release, so that later sums are of numbers of about the same size.
 """
 
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.engines import VectorSum
-    from giveortake.learn.base import FitContext
-    from giveortake.learn.noisy_sums import Released
+    from giveortake.learn.noisy_sums import FitContext, Released
     from giveortake.plan import Domain, Expression, Value
 
     Reals: TypeAlias = npt.NDArray[np.float64]

@@ -1,37 +1,31 @@
 """Gradient descent: on samples with noise in every step, and with noise on the result.
 
-Scores of linear models: θ·(1, z) as the engine computes it, and their slopes by allow-listed losses.
+- Losses, given by their slope, the derivative of ℓ(score, target) in the score: an expression of the columns `score`
+  and `target`, made of allow-listed functions. No code of an analyst's is called with rows: a function that makes such
+  an expression is called once, with the two columns, and never sees a value.
+- Linear models of one score, and their predictions for public rows.
+- Stochastic descent on samples of persons (`sgd`), and output perturbation (`output_perturbation`).
 
-A loss is given by its slope, the derivative of ℓ(score, target) in the score: an expression of the columns `score` and
-`target`, made of allow-listed functions. No code of an analyst's is called with rows: a function that makes such an
-expression is called once, with the two columns, and never sees a value.
-
-Linear models of one score, as descents make them, and their predictions for public rows.
-
-Stochastic gradient descent on samples of persons [ACGMMTZ16]: every step is a noisy sum over a secret sample.
-
-Guarantee: in each of the declared steps every person is in the sample on their own, with probability `rate`; the sum of
-their rows' gradients is cut to length `clip` once, and Gaussian noise of `noise_multiplier`·`clip` is added. That is
-Poisson-sampled Gaussian noise, repeated, and charged as that before a row is read; the accountant that certifies
-the budget finds the multiplier. Samples and their sizes stay secret, and nothing is divided by a size: a step is the
-noisy sum divided by rate·n, with an n that is public. A row whose gradient cannot be computed counts as zero. Where a
-person is changed, sampling has no price here, and it is refused. Every step is kept in the ledger: checkpoints are
-releases. Where rows are what is protected, rows are sampled.
+Guarantee of stochastic descent [ACGMMTZ16]: in each of the declared steps every person is in the sample on their own,
+with probability `rate`; the sum of their rows' gradients is cut to length `clip` once, and Gaussian noise of
+`noise_multiplier`·`clip` is added. That is Poisson-sampled Gaussian noise, repeated, and charged as that before a row
+is read; the accountant that certifies the budget finds the multiplier. Samples and their sizes stay secret, and nothing
+is divided by a size: a step is the noisy sum divided by rate·n, with an n that is public. A row whose gradient cannot
+be computed counts as zero. Where a person is changed, sampling has no price here, and it is refused. Every step is kept
+in the ledger: checkpoints are releases. Where rows are what is protected, rows are sampled.
 
 A loss is an allow-listed expression (`is_code` tells which is meant), or the name of code that the custodian
 registered, which is called for each sampled person by itself and never comes from an analyst (see
 `mechanisms.vectors` for what it has to keep).
 
-Output perturbation for regularised risks [CMS11]: descent on Σℓ + Λ‖θ‖²/2, and noise on where it leads.
-
-Guarantee: `PerturbedDescent` proves how far a unit moves the point that is released, for every table and any number of
-passes: by about m·X/Λ where m rows of a unit count and a row has length X, and twice that where it is changed. Gaussian
-noise covers that. What the proof asks of gradients holds for them as engines compute them: a row's numbers x are
-multiples of 2⁻¹⁰ and θ of 2⁻²⁶ below 64, so doubles hold every score ⟨θ, x⟩ exactly, in whatever order it is summed.
-The slope of a loss is a chain of straight lines, sums of clamped scores times multiples of 2⁻¹², and exact too. It is
-cut into a coarse and a fine part, both whole numbers of steps, whose sums are sums of integers: what is lost of a row's
-slope is half a fine step, and a whole one is accounted for. No unit is cut: m is a cap on rows that the engine keeps,
-or 1. ∎
+Guarantee of output perturbation [CMS11], of descent on Σℓ + Λ‖θ‖²/2 with noise on where it leads: `PerturbedDescent`
+proves how far a unit moves the point that is released, for every table and any number of passes: by about m·X/Λ where
+m rows of a unit count and a row has length X, and twice that where it is changed. Gaussian noise covers that. What the
+proof asks of gradients holds for them as engines compute them: a row's numbers x are multiples of 2⁻¹⁰ and θ of 2⁻²⁶
+below 64, so doubles hold every score ⟨θ, x⟩ exactly, in whatever order it is summed. The slope of a loss is a chain of
+straight lines, sums of clamped scores times multiples of 2⁻¹², and exact too. It is cut into a coarse and a fine part,
+both whole numbers of steps, whose sums are sums of integers: what is lost of a row's slope is half a fine step, and a
+whole one is accounted for. No unit is cut: m is a cap on rows that the engine keeps, or 1. ∎
 
 Every fit makes the passes that were stated, each of them executed by the engine and none remembered: neither an outcome
 nor the number of statements depends on rows.
@@ -53,7 +47,7 @@ from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused, Unprovable
 from giveortake.exact import decimal, positive, whole
 from giveortake.frame import Expr, col
-from giveortake.learn.base import Card, FitContext, Pass, Provenance, learner_to_json, read
+from giveortake.learn.base import Card, Pass, Provenance, learner_to_json, read
 from giveortake.learn.features import (
     Category,
     Feature,
@@ -66,7 +60,7 @@ from giveortake.learn.features import (
     features_of,
     public_columns,
 )
-from giveortake.learn.noisy_sums import GRAIN, STEPS, lattice_of, one, value
+from giveortake.learn.noisy_sums import GRAIN, STEPS, FitContext, lattice_of, one, value
 from giveortake.mechanisms.vectors import PerturbedDescent
 from giveortake.plan import Call, ColumnReference, Derive, Domain, Kind
 from giveortake.plan import Literal as Constant

@@ -1,9 +1,6 @@
-"""Hypothesis tests, and the tables of counts behind them.
+"""Tests of hypotheses from what was released, and the tables of counts behind them.
 
-- Tables of counts by one or two declared columns, for tests of hypotheses.
-- Tests of hypotheses from what was released: p-values by simulation of the hypothesis, with the noise in it.
-
-Guarantee [GLRV16]: nothing here reads rows. Under the hypothesis the statistic is redrawn 9,999 times: rows as the
+Guarantee [GLRV16]: nothing in a test reads rows. Under the hypothesis the statistic is redrawn 9,999 times: rows as the
 hypothesis has them, at margins, means and variances that are estimated from the release, and the noise by its own law.
 The p-value is the share of draws that are as far out as what was released, which counts, too. It is uniform under the
 hypothesis as far as these estimates are near, which they are with many rows: measured, between 4 and 6 % of p-values
@@ -26,10 +23,9 @@ from giveortake.arguments import told_by_name
 from giveortake.engines import Component, KeyColumn
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import counted, positive
-from giveortake.learn.base import FitContext, FitPlan
 from giveortake.learn.features import Category, ScaledNumber, classes_of, feature_from_json
 from giveortake.learn.moments import Moments
-from giveortake.learn.noisy_sums import charge, vector_sum
+from giveortake.learn.noisy_sums import FitContext, FitPlan, charge, vector_sum
 from giveortake.plan import ColumnReference
 from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session.learning_data import LearningData, served_to_asker

@@ -1,20 +1,9 @@
-"""Linear regression: noisy products, a noise-aware inverse, and intervals of coefficients.
+"""Linear regression, with and without a penalty, and intervals of its coefficients.
 
-Inverses of matrices that were released with noise: directions in which noise dominates are hardly followed.
-
-Intervals of the coefficients of a linear regression whose products were released with noise.
-
-Guarantee [AR49, GKMC12]: let G = Σ xxᵀ and b = Σ xy be of the rows, and E, e the noise that was added to them. At the
-coefficients β of the population the released b̃ − G̃β = Σ x(y − xᵀβ) + e − Eβ has mean 0 and the covariance
-V(β) = M + σ²/2·((1 + βᵀβ)·I + ββᵀ). There M = Σ (y − xᵀβ)²xxᵀ, whatever the variance of errors depends on; the rest is
-the law of the noise, of deviation σ on the diagonal and σ/√2 beside it. No error in G̃ is neglected: where noise
-decides, the interval is wide or without end. A value of a coefficient is in the interval if some β with that value has
-(b̃ − G̃β)ᵀ V(β)⁻¹ (b̃ − G̃β) ≤ χ²₁. This holds as Σ x(y − xᵀβ) becomes normal, with many rows; M is released, too, at the
-predicted errors. Each interval holds by itself.
-
-Linear models: released coefficients, predictions for public rows, and intervals where they were paid for.
-
-Linear regression, with and without a penalty: means and deviations, products, and a noise-aware inverse.
+- Inverses of matrices that were released with noise: directions in which noise dominates are hardly followed.
+- Intervals of the coefficients of a regression whose products were released with noise.
+- Linear models: released coefficients, and predictions for public rows.
+- The fit: means and deviations, products, a noise-aware inverse, and where they are paid for the products of errors.
 """
 
 from __future__ import annotations
@@ -31,7 +20,7 @@ from giveortake.answers import Answer
 from giveortake.answers.column import Column
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import decimal, non_negative, open_probability, positive
-from giveortake.learn.base import FitContext, FitPlan, Model, Regressor
+from giveortake.learn.base import Model, Regressor
 from giveortake.learn.features import (
     FARTHEST,
     Feature,
@@ -46,7 +35,7 @@ from giveortake.learn.features import (
     standardisation_of,
     standardisation_sum,
 )
-from giveortake.learn.noisy_sums import GRAIN, gram_sum
+from giveortake.learn.noisy_sums import GRAIN, FitContext, FitPlan, gram_sum
 from giveortake.plan import Call, ColumnReference, Derive, Literal
 
 if TYPE_CHECKING:
@@ -139,6 +128,14 @@ _STEPS = 60
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """What was released of a regression in standardised columns: G̃, b̃, the meat M̃, and the deviation of G̃'s noise.
+
+    Guarantee [AR49, GKMC12]: let G = Σ xxᵀ and b = Σ xy be of the rows, and E, e the noise that was added to them. At
+    the coefficients β of the population the released b̃ − G̃β = Σ x(y − xᵀβ) + e − Eβ has mean 0 and the covariance
+    V(β) = M + σ²/2·((1 + βᵀβ)·I + ββᵀ). There M = Σ (y − xᵀβ)²xxᵀ, whatever the variance of errors depends on; the rest
+    is the law of the noise, of deviation σ on the diagonal and σ/√2 beside it. No error in G̃ is neglected: where noise
+    decides, the interval is wide or without end. A value of a coefficient is in the interval if some β with that value
+    has (b̃ − G̃β)ᵀ V(β)⁻¹ (b̃ − G̃β) ≤ χ²₁. This holds as Σ x(y − xᵀβ) becomes normal, with many rows; M is released, too,
+    at the predicted errors. Each interval holds by itself.
 
     The coefficients in the columns' own units, the intercept first, are shift + transform·θ for θ in standard ones.
     `shortened` is about which part of the rows was too far out to count whole.

@@ -1,15 +1,14 @@
-"""Choosing a learner by what is known beforehand, and among models by charged scores.
+"""Which learner suits a table, and which of several fitted models is best.
 
-- Predictions of fitted models for rows behind a session, as expressions: engines compute them, nobody sees them.
-- Choosing among models: each candidate is fitted and scored, each fit and each score is a charged release.
+- `choose`: a learner by a table's schema, the spend, and a number of rows that is public or was released.
+- `select`: each candidate is fitted and scored, each fit and each score is a charged release. Predictions for rows
+  behind a session are expressions: engines compute them, nobody sees them.
 
 Guarantee: candidates are fitted to most persons and scored on those that are held out, a split that is public and
 never changes. Every fit is the charge that it is by itself, and every score is one more: the sum over held-out persons
 of (gain, 1), of which a person gives `clip` rows' worth at most, with Gaussian noise. What is chosen is the best of
 released scores, which is post-processing. All are released: nothing is saved by releasing the best alone. The other
 way, one charge for the best of a secret number of trials [PS22], is refused: ADR 37 says why.
-
-Which learner suits a table: by its schema, the spend, and a number of rows that is public or was released.
 """
 
 from __future__ import annotations
@@ -26,13 +25,12 @@ from giveortake.engines import Component
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.exact import open_probability, whole
 from giveortake.learn.additive import MOST_CELLS, MOST_FITTED_BINS, AdditiveClassifier, AdditiveModel, AdditiveRegressor
-from giveortake.learn.base import FitContext, FitPlan, Learner
+from giveortake.learn.base import Learner
+from giveortake.learn.classification import MOST_COLUMNS, ClassMeans, LogisticModel, LogisticRegression, NaiveBayes
 from giveortake.learn.features import Category, ScaledNumber, added, classes_of, complete, feature_of, features_of
 from giveortake.learn.gradient_descent import LinearScores, score_of, target_value
 from giveortake.learn.linear import LinearModel, LinearRegression
-from giveortake.learn.logistic import MOST_COLUMNS, LogisticModel, LogisticRegression
-from giveortake.learn.naive_bayes import ClassMeans, NaiveBayes
-from giveortake.learn.noisy_sums import GRAIN, charge, one, value, vector_sum
+from giveortake.learn.noisy_sums import GRAIN, FitContext, FitPlan, charge, one, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Expression, Kind
 from giveortake.plan import Literal as Constant
 from giveortake.session.learning_data import LearningData

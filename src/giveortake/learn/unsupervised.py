@@ -1,10 +1,4 @@
-"""Clusters by a few of Lloyd's steps: each adds up the rows nearest to each centre, with noise.
-
-Guarantee: one sum of vectors for means and deviations, from which centres start, and one in each step, each μ-GDP for
-its part of μ², so that together they are μ-GDP, however the later ones depend on the earlier [DRS22]. A row adds 1 and
-its columns, each between -1 and 1, in the cells of one cluster: for d features its vector has length √(1 + d) at most.
-A person's vectors are added up, and cut once, at `clip` times that. Where centres start comes from what was released.
-"""
+"""Learners without a target: clusters and principal components."""
 
 from __future__ import annotations
 
@@ -18,7 +12,7 @@ import numpy as np
 from giveortake.engines import Component, KeyColumn
 from giveortake.errors import InvalidParameter, no_attribute
 from giveortake.exact import whole
-from giveortake.learn.base import FitPlan, Learner, Model
+from giveortake.learn.base import Learner, Model
 from giveortake.learn.features import (
     Feature,
     ScaledNumber,
@@ -30,8 +24,10 @@ from giveortake.learn.features import (
     standardisation_sum,
     weighted,
 )
-from giveortake.learn.noisy_sums import GRAIN, one, steps_for, value, vector_sum
+from giveortake.learn.moments import MomentsPlan, PrincipalComponents
+from giveortake.learn.noisy_sums import GRAIN, FitContext, FitPlan, one, steps_for, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Derive, Literal
+from giveortake.session.learning_data import LearningData
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,9 +36,8 @@ if TYPE_CHECKING:
 
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
-    from giveortake.learn.base import FitContext
     from giveortake.learn.features import Standardisation
-    from giveortake.learn.noisy_sums import NoisySums
+    from giveortake.learn.noisy_sums import FitContext, NoisySums
     from giveortake.plan import Expression, Relation
     from giveortake.privacy import Guarantee
     from giveortake.session.learning_data import LearningData
@@ -58,7 +53,14 @@ _SEEN = 3.0  # deviations of the noise that a cluster's number of rows has to ex
 
 @final
 class KMeansPlan(FitPlan):
-    """The fit of clusters: find where to start, and take Lloyd's steps."""
+    """The fit of clusters: find where to start, and take a few of Lloyd's steps, with noise in each.
+
+    Guarantee: one sum of vectors for means and deviations, from which centres start, and one in each step, each μ-GDP
+    for its part of μ², so that together they are μ-GDP, however the later ones depend on the earlier [DRS22]. A row
+    adds 1 and its columns, each between -1 and 1, in the cells of the cluster whose centre is nearest: for d features
+    its vector has length √(1 + d) at most. A person's vectors are added up, and cut once, at `clip` times that. Where
+    centres start comes from what was released.
+    """
 
     stored_name: ClassVar[str] = "KMeansTask"
 
@@ -273,3 +275,106 @@ class KMeans(Learner):
         by_row = self.provenance_.guarantee.unit.column is None
         clipped = "" if by_row else "; counted with the clip, so too low where people have many rows"
         return (("rows near each centre", f"about {rows}{clipped}"),)
+
+
+@final
+class ComponentsPlan(FitPlan):
+    """The moments of some columns, and the components of them."""
+
+    stored_name: ClassVar[str] = "ComponentsTask"
+
+    def __init__(self, moments: MomentsPlan, k: int) -> None:
+        self.context, self.shares = moments.context, moments.shares
+        self._moments, self._k = moments, k
+
+    def known(self) -> list[VectorSum]:
+        return self._moments.known()
+
+    def names(self) -> dict[str, Any]:
+        return self._moments.names()  # what is measured does not depend on how many are wanted
+
+    def words(self) -> str:
+        return f"principal components of {', '.join(feature.name for feature in self._moments.features)}"
+
+    def learn(self, noisy_sums: NoisySums) -> PrincipalComponents:
+        return self._moments.learn(noisy_sums).pca(self._k)
+
+
+@final
+class PCA(Learner):
+    """The directions in which declared columns, between -1 and 1, spread most, from one release of their moments.
+
+    Guarantee: that of `moments`, one charge of μ-GDP. A direction with less variance than noise alone would show is
+    marked so. Asking for more of them later is free.
+
+    >>> import polars as pl
+    >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
+    >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
+    >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
+    >>> model = gt.learn.PCA(features=["age", "weight"], n_components=1, epsilon=1, delta="1e-7").fit(s)
+    >>> model.components_.shape
+    (1, 2)
+    """
+
+    stored_name: ClassVar[str] = "PCA"
+    model_class: ClassVar[type[Model]] = PrincipalComponents
+    constructor_example: ClassVar[str | None] = 'gt.learn.PCA(features=["age", "weight"], n_components=2)'
+    kind: ClassVar[str] = "transformer"
+    model_: PrincipalComponents
+
+    def __init__(
+        self,
+        *,
+        target: None = None,
+        features: Sequence[str] | None = None,
+        n_components: int = 2,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        mu: Number | None = None,
+        clip: int | None = None,
+        domains: Any = None,
+        budget: Any = None,
+    ) -> None:
+        self.target, self.features, self.n_components = target, features, n_components
+        self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
+        self.clip, self.domains, self.budget = clip, domains, budget
+
+    def _plan(self, data: LearningData) -> ComponentsPlan:
+        if self.target is not None:
+            raise InvalidParameter("target", self.target, "has no effect here", hint="features=[…] names columns")
+        features = features_of(data.schema, self.features)
+        plan = MomentsPlan(self._context(data, complete_and_declared(data.schema, features)), features)
+        if whole("n_components", self.n_components) > len(plan.columns):
+            raise InvalidParameter("n_components", self.n_components, f"is more than the {len(plan.columns)} columns")
+        return ComponentsPlan(plan, self.n_components)
+
+    def transform(self, rows: Any) -> Reals:
+        """Public rows in the directions that were found."""
+        model: PrincipalComponents = self._require_fitted()
+        return model.transform(self._checked_rows(rows))
+
+    def fit_transform(self, rows: Any, y: Any = None) -> Reals:
+        """Fit to rows that you hold yourself, and put them in the directions that were found."""
+        return self.fit(rows, y).transform(rows)
+
+    @property
+    def components_(self) -> Reals:
+        """The directions, one in each row."""
+        model: PrincipalComponents = self._require_fitted()
+        return model.components
+
+    @property
+    def explained_variance_ratio_(self) -> Reals:
+        """The part of all variance in each direction."""
+        model: PrincipalComponents = self._require_fitted()
+        return model.ratio
+
+    @property
+    def explained_variance_(self) -> Reals:
+        """The variance in each direction, of columns between -1 and 1."""
+        model: PrincipalComponents = self._require_fitted()
+        return model.variances
+
+    def _described(self) -> tuple[tuple[str, str], ...]:
+        return tuple(("component", line.strip()) for line in repr(self.model_).splitlines()[1:])
