@@ -16,7 +16,7 @@ import tiers
 from engine_places import EVERYWHERE, place
 from giveortake.engines import Component, VectorSum
 from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused
-from giveortake.learn import base, noisy_sums
+from giveortake.learn import noisy_sums
 from giveortake.learn.features import features_of
 from giveortake.learn.moments import MomentsPlan
 from giveortake.learn.noisy_sums import FitContext
@@ -239,9 +239,9 @@ def test_a_fit_on_another_lattice_is_another_fit_and_kept_passes_of_another_size
         assert [each.kind for each in s.history()].count("reserved") == 2
         assert made.n == pytest.approx(N, rel=0.01)
         assert coarse.n == pytest.approx(N, rel=0.01)  # kept integers of other steps would be four times as many
-        monkeypatch.setattr(base, "lattice_of", lambda _: [])  # a name that tells too little
+        monkeypatch.setattr(noisy_sums, "lattice_of", lambda _: [])  # a name that tells too little
         monkeypatch.setattr(MomentsPlan, "names", lambda _: {})
-        monkeypatch.setattr(base, "Filter", lambda relation, _: relation)
+        monkeypatch.setattr(noisy_sums, "Filter", lambda relation, _: relation)
         gt.learn.moments(s, ["x", "y"], mu=1)
         with pytest.raises(LedgerDamaged, match="other passes"):
             gt.learn.moments(s, ["x"], mu=1)

@@ -32,7 +32,6 @@ from giveortake.learn.classification import (
     followed_along,
     log_odds,
     logistic,
-    planned,
     steepness_about,
 )
 from giveortake.learn.features import (
@@ -48,7 +47,7 @@ from giveortake.learn.features import (
 )
 from giveortake.learn.gradient_descent import STEEPEST
 from giveortake.learn.linear import Curvature, shrunk
-from giveortake.learn.noisy_sums import GRAIN, FitPlan, one, steps_for, value, vector_sum
+from giveortake.learn.noisy_sums import FitPlan, in_grains, one, steps_for, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Derive, Literal
 
 if TYPE_CHECKING:
@@ -102,10 +101,8 @@ class BinnedNumber:
     def key(self) -> KeyColumn:
         """The key column in which the engine finds a row's bin."""
         literals = [Literal(index) for index in range(self.size)]
-        return KeyColumn(self.name, self._by_bin(literals), tuple(range(self.size)))
-
-    def _by_bin(self, expressions: Sequence[Expression]) -> Expression:
-        return by_halves(ColumnReference(self.name), [Literal(edge) for edge in self.edges], expressions)
+        by_bin = by_halves(ColumnReference(self.name), [Literal(edge) for edge in self.edges], literals)
+        return KeyColumn(self.name, by_bin, tuple(range(self.size)))
 
     def effect(self, bins: ColumnReference, effects: Sequence[float], counts: Reals) -> Expression:
         """The number of a row's bin; the column `bins` holds the bin's index."""
@@ -618,7 +615,7 @@ class AdditivePlan(FitPlan):
                 most = _as_small(variance, most)
             elif step == 0:  # at even odds: what the rate of all rows leaves is learned from
                 most, total, sums = Fraction(1), *fit.from_rate(sums, noise)
-            total = np.round(fit.after(total, gain * sums, noise, variance) * GRAIN) / GRAIN
+            total = in_grains(fit.after(total, gain * sums, noise, variance))
         doubts, notes = fit.covariance(total, noise, variance, self.gains)
         noisy_sums.notes += notes
         centred = _centring(rows)  # features share what is common to their bins in many ways, and no shape has it
@@ -778,7 +775,7 @@ class AdditiveClassifier(_Additive, Classifier):
     stored_name: ClassVar[str] = "AdditiveClassifier"
 
     def _plan(self, data: LearningData) -> AdditivePlan:
-        return self._additive(*planned(self, data, most=2))
+        return self._additive(*self._planned(data, most=2))
 
     def _described(self) -> tuple[tuple[str, str], ...]:
         return (self._classes("shapes above 0"), *super()._described())

@@ -182,10 +182,8 @@ class _Page:
 
     def __repr__(self) -> str:
         head, rows = self.table()
-        widths = [max(len(row[index]) for row in [head, *rows]) for index in range(len(head))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [head, *rows]]
-        facts = [f"{name}: {text}" for name, text in self.facts()]
-        return "\n".join([self.title, *(f"  {line.rstrip()}" for line in [*facts, *lines])])
+        facts = [f"{name}: {text}".rstrip() for name, text in self.facts()]
+        return "\n".join([self.title, *(f"  {line}" for line in [*facts, *render.aligned([head, *rows])])])
 
 
 @final
@@ -409,7 +407,7 @@ class Learner(ABC):
         Rows that you hold yourself, `fit(X, y)`, are put behind a session of their own first, with the parameters
         `domains` and `budget`; nothing remembers that budget. It needs scikit-learn.
         """
-        if _is_behind_session(source):
+        if isinstance(source, Session | frame.Table | LearningData) or getattr(source, "is_remote", False):
             if y is not None:
                 raise InvalidParameter("y", type(y).__name__, "has no place here", hint='target="…" names the column')
             return self._fit(LearningData.of(source), key)
@@ -418,30 +416,28 @@ class Learner(ABC):
 
     def _fit(self, data: LearningData, key: str | None) -> Self:
         with data.serving():
-            return self._fitted(data, key)
-
-    def _fitted(self, data: LearningData, key: str | None) -> Self:
-        plan = self._plan(data)
-        request = plan.request()
-        self._require_signal(plan, request)
-        with charge(request, key) as drawn:
-            model = plan.learn(drawn)
-        self._keep(model)
-        self.provenance_ = Provenance(
-            self.stored_name,
-            plan.words(),
-            request.promise,
-            str(plan.context.spend),
-            plan.context.rows,
-            tuple(
-                Pass(released.name, str(plan.shares[released.name]), float(released.mu)) for released in drawn.released
-            ),
-            drawn.release_id,
-            (
-                *drawn.remarks(),
-                *(() if drawn.charged else ("fitted before at this price: nothing was charged again",)),
-            ),
-        )
+            plan = self._plan(data)
+            request = plan.request()
+            self._require_signal(plan, request)
+            with charge(request, key) as noisy_sums:
+                model = plan.learn(noisy_sums)
+            self._keep(model)
+            self.provenance_ = Provenance(
+                self.stored_name,
+                plan.words(),
+                request.promise,
+                str(plan.context.spend),
+                plan.context.rows,
+                tuple(
+                    Pass(released.name, str(plan.shares[released.name]), float(released.mu))
+                    for released in noisy_sums.released
+                ),
+                noisy_sums.release_id,
+                (
+                    *noisy_sums.remarks(),
+                    *(() if noisy_sums.charged else ("fitted before at this price: nothing was charged again",)),
+                ),
+            )
         return self
 
     def _keep(self, model: Any) -> None:
@@ -544,10 +540,6 @@ class Regressor(Learner):
         missed = float(((targets - self.predict(rows)) ** 2).sum())
         spread = float(((targets - targets.mean()) ** 2).sum())
         return 1 - missed / spread if spread else float(missed == 0)
-
-
-def _is_behind_session(source: object) -> bool:
-    return isinstance(source, Session | frame.Table | LearningData) or getattr(source, "is_remote", False)
 
 
 def _differs(learner: Learner, name: str, defaults: Any) -> bool:

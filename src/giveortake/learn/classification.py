@@ -42,10 +42,10 @@ from giveortake.learn.features import (
 from giveortake.learn.gradient_descent import STEEPEST
 from giveortake.learn.linear import Curvature, affine, positive_part, shrunk
 from giveortake.learn.noisy_sums import (
-    GRAIN,
     FitContext,
     FitPlan,
     gram_sum,
+    in_grains,
     one,
     steps_for,
     value,
@@ -154,6 +154,29 @@ class Classifier(Learner):
         """The share of public rows whose class is predicted correctly."""
         return float(np.mean(self.predict(rows) == np.asarray(y)))
 
+    def _planned(
+        self, data: LearningData, *, most: int | None = None, declared: bool = False
+    ) -> tuple[FitContext, tuple[Feature, ...], Category]:
+        """What it learns from: rows of a declared class without missing numbers, features, and at most `most` classes.
+
+        With `declared`, categories of features have to be declared ones, too.
+        """
+        target = required_target(self.target)
+        features = features_of(data.schema, self.features, target)
+        classes = classes_of(data.schema, target)
+        if most is not None and len(classes.values) > most:
+            raise InvalidParameter(
+                "target",
+                target,
+                f"has {len(classes.values)} declared classes, and {type(self).__name__} can separate only {most}",
+                hint='gt.learn.NaiveBayes takes more; or derive one class against the rest: gt.col("…") == "…"',
+            )
+        names = [feature.name for feature in features]
+        completeness = complete_and_declared(data.schema, features) if declared else complete(data.schema, names)
+        parts = (completeness, is_declared(classes, data.schema))
+        conditions = [part for part in parts if part is not None]
+        return self._context(data, joined("and", conditions) if conditions else None), features, classes
+
     def _classes(self, numbers: str) -> tuple[str, str]:
         """A fact for the card: the two classes, and which of them the model's numbers favour."""
         target = self.model_.target
@@ -169,33 +192,6 @@ def _class_array(values: Sequence[Any]) -> npt.NDArray[Any]:
     """Classes as an array of their own type if they share one, else of objects."""
     kinds = {type(value) for value in values}
     return np.array(values) if len(kinds) == 1 and kinds <= {int, bool, str} else np.array(values, dtype=object)
-
-
-def planned(
-    learner: Classifier, data: LearningData, *, most: int | None = None, declared: bool = False
-) -> tuple[FitContext, tuple[Feature, ...], Category]:
-    """What a classifier learns from: rows of a declared class without missing numbers, features and classes.
-
-    With `declared`, categories of features have to be declared ones, too.
-    """
-    target = required_target(learner.target)
-    features = features_of(data.schema, learner.features, target)
-    classes = classes_of(data.schema, target)
-    if most is not None and len(classes.values) > most:
-        raise InvalidParameter(
-            "target",
-            target,
-            f"has {len(classes.values)} declared classes, and {type(learner).__name__} can separate only {most}",
-            hint='gt.learn.NaiveBayes takes more; or derive one class against the rest: gt.col("…") == "…"',
-        )
-    parameters = {name: getattr(learner, name) for name in ("epsilon", "delta", "rho", "mu")}
-    names = [feature.name for feature in features]
-    completeness = complete_and_declared(data.schema, features) if declared else complete(data.schema, names)
-    parts = (completeness, is_declared(classes, data.schema))
-    conditions = [part for part in parts if part is not None]
-    condition = joined("and", conditions) if conditions else None
-    context = FitContext.from_parameters(data, parameters, learner.clip, condition)
-    return context, features, classes
 
 
 _NODES = np.linspace(-4, 4, 65)
@@ -406,7 +402,8 @@ class LogisticPlan(FitPlan):
         A row whose numbers are long weighs less, whatever its class: were misfits cut instead, a class of few rows,
         whose misfits are large, would lose more of itself than the other.
         """
-        columns = [(f"column {index}", expression) for index, expression in enumerate(self._standard(standardisation))]
+        standard = standardisation.expressions([column.expression for column in self.columns])
+        columns = [(f"column {index}", expression) for index, expression in enumerate(standard)]
         names = [ColumnReference(name) for name, _ in columns]
         length = added([Literal(Fraction(1)), *(Call("multiply", (column, column)) for column in names)])
         carried = [(name, ColumnReference(name)) for name, _ in (*columns, *further_columns)]
@@ -430,9 +427,6 @@ class LogisticPlan(FitPlan):
         ]
         components = [Component((0, index)) for index in range(1, len(values))]
         return vector_sum(rows, values, components, self.context.rows, longest=longest)
-
-    def _standard(self, standardisation: Standardisation) -> list[Expression]:
-        return standardisation.expressions([column.expression for column in self.columns])
 
     def _line(self, standardisation: Standardisation, moments: Reals) -> LineCurvature:
         """The curvature of the fit, with the two values of columns of categories."""
@@ -464,7 +458,7 @@ class LogisticPlan(FitPlan):
             def direction(point: Reals, slope: Reals = gain * slope, noise: float = noise) -> Reals:
                 return np.asarray(line.inverse(line.at(point), noise, doubt) @ slope)
 
-            theta = np.round(followed_along(theta, direction) * GRAIN) / GRAIN
+            theta = in_grains(followed_along(theta, direction))
         curvature = line.at(theta)
         followed = line.inverse(curvature, noise, doubt) @ curvature
         noisy_sums.notes += shrunk(followed, GAINS, self._count, "coefficients")
@@ -484,7 +478,7 @@ def plain(standardisation: Standardisation, theta: Reals) -> Reals:
     """Coefficients of standardised columns as those of the columns between -1 and 1, in 20 binary digits."""
     slopes = theta[1:] / standardisation.deviation
     coefficients = np.concatenate([[theta[0] - slopes @ standardisation.mean], slopes])
-    return np.asarray(np.round(coefficients * GRAIN) / GRAIN)
+    return in_grains(coefficients)
 
 
 @final
@@ -533,7 +527,7 @@ class LogisticRegression(Classifier):
     model_class: ClassVar[type[Model]] = LogisticModel
 
     def _plan(self, data: LearningData) -> LogisticPlan:
-        return LogisticPlan(*planned(self, data, most=2, declared=True))
+        return LogisticPlan(*self._planned(data, most=2, declared=True))
 
     @property
     def coef_(self) -> Reals:
@@ -698,7 +692,7 @@ class NaiveBayes(Classifier):
     model_class: ClassVar[type[Model]] = BayesModel
 
     def _plan(self, data: LearningData) -> BayesPlan:
-        return BayesPlan(*planned(self, data), variances=True)
+        return BayesPlan(*self._planned(data), variances=True)
 
     def _described(self) -> tuple[tuple[str, str], ...]:
         return (("classes", ", ".join(str(label) for label in self.model_.target.values)),)
@@ -723,7 +717,7 @@ class ClassMeans(Classifier):
     model_class: ClassVar[type[Model]] = BayesModel
 
     def _plan(self, data: LearningData) -> BayesPlan:
-        return BayesPlan(*planned(self, data), variances=False)
+        return BayesPlan(*self._planned(data), variances=False)
 
     def _described(self) -> tuple[tuple[str, str], ...]:
         return (("classes", ", ".join(str(label) for label in self.model_.target.values)),)

@@ -16,7 +16,7 @@ import numpy as np
 from giveortake.engines import Component
 from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.exact import counted
-from giveortake.learn.noisy_sums import GRAIN, one, value, vector_sum
+from giveortake.learn.noisy_sums import in_grains, one, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Kind, Literal
 from giveortake.plan.domains import compared
 
@@ -400,8 +400,4 @@ def standardisation_of(released: Released, columns: Sequence[DesignColumn]) -> S
     doubt = min(max(0.02, 2 * released.deviation() / n), 1.0)  # of a mean, by the noise
     least = max(doubt, min(1.0, math.sqrt(doubt) / 4))
     deviation = np.maximum(np.sqrt(np.maximum(square - mean**2, 0)), least)
-    return Standardisation(n, _short(mean), _short(deviation))
-
-
-def _short(numbers: Reals) -> Reals:
-    return np.asarray(np.round(numbers * GRAIN) / GRAIN)
+    return Standardisation(n, in_grains(mean), in_grains(deviation))

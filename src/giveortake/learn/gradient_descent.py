@@ -60,7 +60,7 @@ from giveortake.learn.features import (
     features_of,
     public_columns,
 )
-from giveortake.learn.noisy_sums import GRAIN, STEPS, FitContext, lattice_of, one, value
+from giveortake.learn.noisy_sums import GRAIN, STEPS, FitContext, in_grains, lattice_of, one, value
 from giveortake.mechanisms.vectors import PerturbedDescent
 from giveortake.plan import Call, ColumnReference, Derive, Domain, Kind
 from giveortake.plan import Literal as Constant
@@ -359,7 +359,7 @@ class _Descent:
                     vector_sum = self.gradient(theta, bound)
                     drawn = run.add_up_sample(f"step {step + 1}", vector_sum, multiplier * bound, trusted_code)
                 step_size = schedule.learning_rate / math.sqrt(1 + step / 10)
-                theta = np.round((theta - step_size * schedule.mean(drawn.steps)) * GRAIN) / GRAIN
+                theta = in_grains(theta - step_size * schedule.mean(drawn.steps))
                 path.append(theta)
             run.settle()
         provenance = Provenance(

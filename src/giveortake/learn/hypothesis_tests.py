@@ -168,9 +168,7 @@ class Contingency:
 
     def __repr__(self) -> str:
         head, rows = self._table()
-        widths = [max(len(row[index]) for row in [head, *rows]) for index in range(len(head))]
-        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in [head, *rows]]
-        return "\n".join([*lines, self._title()])
+        return "\n".join([*render.aligned([head, *rows], str.rjust), self._title()])
 
     def _repr_html_(self) -> str:
         return render.card(self._title(), render.table(*self._table()))

@@ -35,7 +35,7 @@ from giveortake.learn.features import (
     standardisation_of,
     standardisation_sum,
 )
-from giveortake.learn.noisy_sums import GRAIN, FitContext, FitPlan, gram_sum
+from giveortake.learn.noisy_sums import FitContext, FitPlan, gram_sum, in_grains
 from giveortake.plan import Call, ColumnReference, Derive, Literal
 
 if TYPE_CHECKING:
@@ -410,7 +410,7 @@ class LinearPlan(FitPlan):
         size = len(products)
         floor = _EDGE * noise * math.sqrt(2 * size)
         theta = wiener(gram, 0.75 * noise**2, _PRIOR / max(size, 4), floor, self.penalty) @ products
-        theta = np.round(theta * GRAIN) / GRAIN
+        theta = in_grains(theta)
         own, shift = self._own_units(standard)
         evidence = None
         if self.intervals:

@@ -25,6 +25,7 @@ from giveortake.engines import Component
 from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import counted, decimal, non_negative, open_probability, positive, whole
+from giveortake.frame import Expr
 from giveortake.frame.expressions import column_or_expression
 from giveortake.learn.base import Model
 from giveortake.learn.features import (
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from giveortake import frame
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
-    from giveortake.frame import Expr
     from giveortake.learn.noisy_sums import NoisySums
     from giveortake.plan import Expression
     from giveortake.privacy import Guarantee
@@ -374,8 +374,7 @@ class Moments:
 
     def __repr__(self) -> str:
         head, rows = self._table()
-        widths = [max(len(row[index]) for row in [head, *rows]) for index in range(len(head))]
-        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in [head, *rows]]
+        lines = render.aligned([head, *rows], str.rjust)
         return "\n".join([self._title(), *(f"  {line}" for line in lines), *(text for _, text in self._facts())])
 
     def _repr_html_(self) -> str:
@@ -489,7 +488,7 @@ class MeanPlan(FitPlan):
             low, high = domain.ends()
         if domain.kind is not Kind.BOOLEAN and not (domain.is_bounded and low < high):
             raise InvalidParameter(
-                "expression", shown_expression(expression), "has no bounds", hint='clamp it: gt.col("x").clamp(0, 10)'
+                "expression", repr(Expr(expression)), "has no bounds", hint='clamp it: gt.col("x").clamp(0, 10)'
             )
         if not tolerance < (high - low) / 2:
             raise InvalidParameter("tolerance", str(tolerance), f"is no less than half of {decimal(high - low)}")
@@ -557,10 +556,3 @@ def _least(data: LearningData, n: int | Estimate | Answer | Moments | None, sure
             "the released count does not show that there is even one row", hint="n=10_000, if that is public"
         )
     return math.floor(least_rows)
-
-
-def shown_expression(expression: Expression) -> str:
-    """An expression as it is written in code."""
-    from giveortake.frame import Expr  # noqa: PLC0415 (for its text alone)
-
-    return repr(Expr(expression))

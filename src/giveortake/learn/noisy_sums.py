@@ -46,6 +46,11 @@ GRAIN = 1 << 20  # parts of 1 to which released numbers are rounded before the n
 _FEWEST_STEPS = 1 << 6  # of 1, where vectors are long
 
 
+def in_grains(numbers: Reals) -> Reals:
+    """Released numbers, rounded to 20 binary digits: engines, public rows and a fit that goes on use the same."""
+    return np.asarray(np.round(numbers * GRAIN) / GRAIN)
+
+
 def value(
     expression: Expression, low: float | Fraction = -1, high: float | Fraction = 1, steps: int = STEPS
 ) -> Summand:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
@@ -25,7 +26,7 @@ from giveortake.learn.features import (
     weighted,
 )
 from giveortake.learn.moments import MomentsPlan, PrincipalComponents
-from giveortake.learn.noisy_sums import GRAIN, FitContext, FitPlan, one, steps_for, value, vector_sum
+from giveortake.learn.noisy_sums import FitContext, FitPlan, in_grains, one, steps_for, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Derive, Literal
 from giveortake.session.learning_data import LearningData
 
@@ -43,6 +44,25 @@ if TYPE_CHECKING:
     from giveortake.session.learning_data import LearningData
 
     Reals: TypeAlias = npt.NDArray[np.float64]
+
+
+class _Unsupervised(Learner):
+    """The base of learners without a target."""
+
+    def _planned(self, data: LearningData) -> tuple[FitContext, tuple[Feature, ...]]:
+        """The complete rows, and the features; a target is refused."""
+        if self.target is not None:
+            raise InvalidParameter("target", self.target, "has no effect here", hint="features=[…] names columns")
+        features = features_of(data.schema, self.features)
+        return self._context(data, complete_and_declared(data.schema, features)), features
+
+    @abstractmethod
+    def transform(self, rows: Any) -> Reals:
+        """Public rows in other columns: distances from centres, or components."""
+
+    def fit_transform(self, rows: Any, y: Any = None) -> Reals:
+        """Fit to rows that you hold yourself, and transform them."""
+        return self.fit(rows, y).transform(rows)
 
 
 STEPS = 5
@@ -120,7 +140,7 @@ class KMeansPlan(FitPlan):
         moved, centres = 0, np.zeros((0, len(self.columns)))
         for moved in range(self.clusters):
             centres = np.vstack([centres, _start(standardisation, moved)])
-        centres, counts = _short(np.clip(centres, low, 1)), np.zeros(self.clusters)
+        centres, counts = in_grains(np.clip(centres, low, 1)), np.zeros(self.clusters)
         for name, share in list(self.shares.items())[1:]:
             member_sums = noisy_sums.add_up(name, self.members(centres), share)
             counts = member_sums.cells(0)
@@ -132,7 +152,7 @@ class KMeansPlan(FitPlan):
             for cluster in np.flatnonzero(~seen).tolist() if name != list(self.shares)[-1] else ():
                 moved += 1  # a centre without rows is moved near the one that has most
                 centres[cluster] = largest + (_start(standardisation, moved) - standardisation.mean) / 2
-            centres = _short(np.clip(centres, low, 1))
+            centres = in_grains(np.clip(centres, low, 1))
         return ClusterModel(self.features, centres, np.maximum(counts, 0))
 
 
@@ -144,10 +164,6 @@ def _start(standardisation: Standardisation, index: int) -> Reals:
         root = (1 + root) ** (1 / (count + 1))
     even = (0.5 + (index + 1) * root ** -np.arange(1, count + 1)) % 1
     return np.asarray(standardisation.mean + _SPREAD * standardisation.deviation * (2 * even - 1))
-
-
-def _short(numbers: Reals) -> Reals:
-    return np.asarray(np.round(numbers * GRAIN) / GRAIN)
 
 
 @final
@@ -185,7 +201,7 @@ class ClusterModel(Model):
         return cls(features, *(np.asarray(content[name], dtype=np.float64) for name in ("centres", "counts")))
 
 
-class KMeans(Learner):
+class KMeans(_Unsupervised):
     """Clusters of rows by declared columns, each scaled to -1 … 1 by its bounds. There is no target.
 
     `n_clusters` is how many are looked for; a centre that no row is near has a count of about zero.
@@ -225,12 +241,9 @@ class KMeans(Learner):
         self.clip, self.n, self.domains, self.budget = clip, n, domains, budget
 
     def _plan(self, data: LearningData) -> KMeansPlan:
-        if self.target is not None:
-            raise InvalidParameter("target", self.target, "has no effect here", hint="features=[…] names columns")
+        context, features = self._planned(data)
         if not 1 <= whole("n_clusters", self.n_clusters) <= MOST_CLUSTERS:
             raise InvalidParameter("n_clusters", self.n_clusters, f"is not a number up to {MOST_CLUSTERS}")
-        features = features_of(data.schema, self.features)
-        context = self._context(data, complete_and_declared(data.schema, features))
         return KMeansPlan(context, features, self.n_clusters)
 
     def predict(self, rows: Any) -> npt.NDArray[np.int64]:
@@ -245,10 +258,6 @@ class KMeans(Learner):
     def fit_predict(self, rows: Any, y: Any = None) -> npt.NDArray[np.int64]:
         """Fit to rows that you hold yourself, and say which centre each is nearest to."""
         return self.fit(rows, y).predict(rows)
-
-    def fit_transform(self, rows: Any, y: Any = None) -> Reals:
-        """Fit to rows that you hold yourself, and say how far they are from each centre."""
-        return self.fit(rows, y).transform(rows)
 
     def score(self, rows: Any, y: Any = None) -> float:
         """Minus the sum of squared distances of public rows from their centres."""
@@ -301,7 +310,7 @@ class ComponentsPlan(FitPlan):
 
 
 @final
-class PCA(Learner):
+class PCA(_Unsupervised):
     """The directions in which declared columns, between -1 and 1, spread most, from one release of their moments.
 
     Guarantee: that of `moments`, one charge of μ-GDP. A direction with less variance than noise alone would show is
@@ -341,10 +350,7 @@ class PCA(Learner):
         self.clip, self.domains, self.budget = clip, domains, budget
 
     def _plan(self, data: LearningData) -> ComponentsPlan:
-        if self.target is not None:
-            raise InvalidParameter("target", self.target, "has no effect here", hint="features=[…] names columns")
-        features = features_of(data.schema, self.features)
-        plan = MomentsPlan(self._context(data, complete_and_declared(data.schema, features)), features)
+        plan = MomentsPlan(*self._planned(data))
         if whole("n_components", self.n_components) > len(plan.columns):
             raise InvalidParameter("n_components", self.n_components, f"is more than the {len(plan.columns)} columns")
         return ComponentsPlan(plan, self.n_components)
@@ -353,10 +359,6 @@ class PCA(Learner):
         """Public rows in the directions that were found."""
         model: PrincipalComponents = self._require_fitted()
         return model.transform(self._checked_rows(rows))
-
-    def fit_transform(self, rows: Any, y: Any = None) -> Reals:
-        """Fit to rows that you hold yourself, and put them in the directions that were found."""
-        return self.fit(rows, y).transform(rows)
 
     @property
     def components_(self) -> Reals:
