@@ -1,7 +1,6 @@
-"""`synthesize`: a synthetic table from a session, under one charge.
+"""`synthesize`: a synthetic table from a session, under one charge; and `quote`: its price and errors beforehand.
 
-- Which tables a synthesis may measure, as they were asked for: a workload of marginals, or lists of columns.
-- What a synthesis would cost, and about how exact it will be, before anything is charged.
+What may be measured is a workload of marginals, or lists of columns.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A workload over a relation: attributes, cells, what one privacy unit adds to them, and the questions to engines.
 
 - Attributes: columns whose values are declared, and the rows that have a declared value in each of them.
-- Choose the tables to ask an engine for, so that every marginal is a sum over one of them.
+- The tables to ask an engine for, so that every marginal is a sum over one of them.
 - Persons of bounded L2 norm: who exceeds it is scaled down, equally in all tables of a workload.
 - The residuals that a set of marginals needs, and the weight of each residual in each marginal.
 """
@@ -94,7 +94,7 @@ class Attributes:
     def to_json(self) -> list[Any]:
         """The columns and their values, in the order in which cells are stored."""
         return [
-            [name, [_value_json(value) for value in values]]
+            [name, [[stored_type(value), str(value)] for value in values]]
             for name, values in zip(self.names, self.values, strict=True)
         ]
 
@@ -159,10 +159,6 @@ def _all_of(conditions: Sequence[Expression]) -> Expression:
         return conditions[0]
     middle = len(conditions) // 2
     return Call("and", (_all_of(conditions[:middle]), _all_of(conditions[middle:])))
-
-
-def _value_json(value: Value) -> list[str]:
-    return [stored_type(value), str(value)]
 
 
 LARGEST = 1 << 14  # cells of a merged table; merging saves passes over the rows

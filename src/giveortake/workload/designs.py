@@ -1,9 +1,8 @@
-"""Strategies for workloads: what is measured, with Laplace noise, and how tables follow from it.
+"""Designs of workloads: what is measured, with how much noise, and how tables follow from it.
 
-- Designs: what is measured for a workload, with how much noise, and how its tables are computed from that.
-- The design for a pure ε: whole tables with Laplace noise, by the best of a few strategies.
-- Residuals save nothing here: in L1 a row without its means is longer than the row itself. No best strategy is known in
-  closed form, so a few are compared by their variances, and the best one is taken.
+The design for a pure ε takes whole tables with Laplace noise, by the best of a few strategies: residuals save nothing
+there, because in L1 a row without its means is longer than the row itself. No best strategy is known in closed form, so
+a few are compared by their variances.
 """
 
 from __future__ import annotations
@@ -136,12 +135,6 @@ class RangeNoise:
 def strategy_of(bins: int, *, pure: bool) -> PrefixStrategy:
     """The best known matrix of running totals for a number of bins."""
     return ConsistentTree.over(bins) if pure else SquareRoot(bins)
-
-
-def range_squares(strategy: PrefixStrategy, rows: int) -> tuple[Fraction, Fraction]:
-    """The squared L2 sensitivity of a range: if a unit is added, and if it is changed."""
-    square = (rows * strategy.l2) ** 2
-    return square, 2 * square
 
 
 def rounded_up(scale: float) -> Fraction:

@@ -1,6 +1,6 @@
-"""The Gaussian strategy for workloads: residuals of marginals, planned in closed form.
+"""The Gaussian design of workloads: residuals of marginals, planned in closed form.
 
-Split a promise among measurements, in closed form, for the least variance of the requested tables [XWZK23].
+The promise is split among measurements for the least variance of the requested tables [XWZK23].
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from giveortake.mechanisms import Gaussian
 from giveortake.mechanisms.marginals import Residual, cell_variance, rebuilt
 from giveortake.privacy import events
 from giveortake.workload.bound_workload import ClippedPersons, Incidence
-from giveortake.workload.designs import BITS, Design, RangeNoise, normal_margin, range_squares, rounded_up, strategy_of
+from giveortake.workload.designs import BITS, Design, RangeNoise, normal_margin, rounded_up, strategy_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.mechanisms import Sensitive
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
+    from giveortake.mechanisms.bounded_integers import BoundedIntegers, PrefixStrategy
     from giveortake.mechanisms.marginals import Contribution
     from giveortake.randomness import Entropy, IntArray
     from giveortake.workload.bound_workload import BoundWorkload
@@ -185,7 +185,7 @@ class ResidualDesign(Design):
                 added += _rounded_up(count * if_added / sigma**2)
                 moved += _rounded_up(count * if_moved / sigma**2)
         for run in self.runs:
-            if_added, if_moved = range_squares(run.strategy, self.workload.rows)
+            if_added, if_moved = _range_squares(run.strategy, self.workload.rows)
             added += _rounded_up(if_added / run.noise.scale_in_steps**2)
             moved += _rounded_up(if_moved / run.noise.scale_in_steps**2)
         return added if self.workload.neighbours == "add-remove" else max(added, moved)
@@ -271,7 +271,7 @@ def _squares(workload: BoundWorkload) -> tuple[Floats, Floats]:
             added.append(known[alike][0])
             moved.append(known[alike][1])
     for range_table in workload.ranges:
-        if_added, if_moved = range_squares(strategy_of(range_table.bins, pure=False), workload.rows)
+        if_added, if_moved = _range_squares(strategy_of(range_table.bins, pure=False), workload.rows)
         added.append(float(if_added))
         moved.append(float(if_moved))
     return np.array(added), np.array(moved)
@@ -289,3 +289,9 @@ def _both(contribution: Contribution, sizes: Sequence[int], *, is_all_or_none: b
 def _rounded_up(price: Fraction) -> Fraction:
     """A price rounded up slightly, so that sums stay short."""
     return Fraction(ceiling(price * _FINE), _FINE)
+
+
+def _range_squares(strategy: PrefixStrategy, rows: int) -> tuple[Fraction, Fraction]:
+    """The squared L2 sensitivity of a range: if a unit is added, and if it is changed."""
+    square = (rows * strategy.l2) ** 2
+    return square, 2 * square

@@ -1,9 +1,7 @@
-"""Answers to workloads: all tables, one by one or stacked, with their errors.
+"""Answers to workloads, computed from what was released: all tables, one by one or stacked, with their errors.
 
 - The error of every table of a workload, compared with an equal split of the promise among all of them.
 - Several tables as one, as SQL stacks GROUPING SETS: a column that a table lacks is missing there.
-- Export all tables of a workload as one, in the formats of an answer.
-- The answer to a workload: all requested tables, computed from what was released. This is post-processing.
 """
 
 from __future__ import annotations

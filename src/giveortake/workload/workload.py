@@ -1,4 +1,4 @@
-"""Declare workloads: marginals, ranges and totals, all before any is answered."""
+"""Workloads as they are declared: marginals, ranges and totals, all before any is answered."""
 
 from __future__ import annotations
 
