@@ -527,7 +527,7 @@ class Risk:
         """The sum that counts rows."""
         return VectorSum(self.context.relation, (), (), (Component(),), self.rows + 1)  # so that no unit is cut
 
-    def asked(self, point: tuple[int, ...]) -> VectorSum:
+    def gradient_sum(self, point: tuple[int, ...]) -> VectorSum:
         """The sum of gradients of all rows at a point: coarse parts, then fine ones."""
         steps, half = self.slope_steps, Fraction(1, 2)
         numbers = [
@@ -584,7 +584,7 @@ class Risk:
     def run(self, key: str | None) -> PerturbedModel:
         """Charge, descend, and release."""
         data = self.context.data
-        first = self.asked((0,) * (1 + len(self.columns)))
+        first = self.gradient_sum((0,) * (1 + len(self.columns)))
         request_fields = self._request_fields() | {"lattice": lattice_of(first)}
         request = data.request(
             [self.counted(), first], self.context.spend, request_fields, f"{self._words()} of {data.name}"

@@ -303,8 +303,8 @@ class Moments:
         """The k directions in which the columns, between -1 and 1, spread most; it costs nothing."""
         return PrincipalComponents.from_products(self.features, self.scaled, self.noise, k)
 
-    def place(self, name: str) -> int:
-        """Where a column is in the matrices."""
+    def column_index(self, name: str) -> int:
+        """The index of a column in the matrices."""
         if name not in self.names:
             raise InvalidParameter("target", name, "is not among the columns", hint=f"columns: {', '.join(self.names)}")
         return self.names.index(name) + 1

@@ -196,9 +196,9 @@ def synthesize(
 
 @told_by_name(_COLUMNS)
 @served_to_asker
-def quote(session: Session, *, columns: Sequence[str], **asked: Any) -> SynthesisQuote:
+def quote(session: Session, *, columns: Sequence[str], **arguments: Any) -> SynthesisQuote:
     """What `synthesize` with the same arguments would cost and do. No row is read, and nothing is charged."""
-    decisive = {name: value for name, value in asked.items() if name not in {"rows", "key", "progress"}}
+    decisive = {name: value for name, value in arguments.items() if name not in {"rows", "key", "progress"}}
     return Synthesis.from_arguments(session, columns=columns, **decisive).quote()
 
 
