@@ -27,8 +27,8 @@ _LESS = 1 - 2.0**-48
 
 
 @final
-class DrawnPasses:
-    """What a task asks of passes, over columns in memory."""
+class DrawnSums:
+    """What a plan asks of noisy sums, over columns in memory."""
 
     charged = True
     release_id = "redrawn"

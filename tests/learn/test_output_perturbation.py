@@ -18,9 +18,9 @@ import giveortake as gt
 from engine_places import EVERYWHERE, place
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.learn import PerturbedModel, output_perturbation
-from giveortake.learn.base import Ground
 from giveortake.learn.features import features_of
 from giveortake.learn.gradient_descent import FINENESS, Risk, chain, steepest, target_of
+from giveortake.learn.noisy_sums import FitContext
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.mechanisms.vectors import GradientOracle, OutputPerturbation
@@ -54,8 +54,8 @@ def risk(s: Session, loss: Any, strength: Fraction, passes: int = 12) -> Risk:
     target = target_of(
         data.schema, "bought" if loss == "logistic" else "y", "logistic" if loss == "logistic" else "squared"
     )
-    ground = Ground.from_parameters(data, {"mu": 1}, None, None)
-    return Risk(ground, features_of(data.schema, ["x", "c"], target.name), target, loss, strength, passes)
+    context = FitContext.from_parameters(data, {"mu": 1}, None, None)
+    return Risk(context, features_of(data.schema, ["x", "c"], target.name), target, loss, strength, passes)
 
 
 Rows = tuple[Any, Any]  # numbers (1, z…) of rows, multiples of 2⁻¹⁰, and targets
@@ -179,7 +179,7 @@ def test_every_engine_computes_gradients_to_the_last_step(name: str, request: py
         y = np.array([row[4] for row in rows], dtype=float)
         points = [(12345677, -70000001, 3), (64 * FINENESS, -64 * FINENESS, 64 * FINENESS), (0, 0, 0)]
         for point in points[: 1 if name == "spark" else 3]:
-            drawn = asked.joined(engine.vectors(asked.asked(point)).open(Revealing()))
+            drawn = asked.joined(engine.vectors(asked.gradient_sum(point)).open(Revealing()))
             assert drawn.tolist() == gradient("logistic", (x, y), asked.slope_steps, point).tolist()
         assert int(Revealing().release(engine.vectors(asked.counted()))[0]) == len(rows)
         if name != "duckdb":

@@ -22,7 +22,7 @@ from giveortake.answers.text import number_text, printable, shown_column
 from giveortake.exact import counted, decimal, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from giveortake.answers.answer import Released
 
@@ -126,12 +126,15 @@ def as_rich(answer: Released) -> Any:
     return Group(table, *(Text(line, style="dim") for line in [*footer, *notes(answer)]))
 
 
+def aligned(rows: Sequence[Sequence[str]], justify: Callable[[str, int], str] = str.ljust) -> list[str]:
+    """Rows of texts as lines in which every column is as wide as its widest text."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(justify, row, widths)).rstrip() for row in rows]
+
+
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], foot: str) -> str:
     """Texts in columns, with a line below."""
-    lines = [head, *rows]
-    widths = [max(len(line[index]) for line in lines) for index in range(len(head))]
-    padded = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
-    return "\n".join([*(padded if rows else []), foot])
+    return "\n".join([*(aligned([head, *rows]) if rows else []), foot])
 
 
 def rich_table(head: Sequence[str], rows: Sequence[Sequence[str]], foot: str) -> Any:

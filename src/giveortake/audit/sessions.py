@@ -1,11 +1,11 @@
 """Sessions under audit, and the queries and tables they are audited on.
 
-- Questions of every shape that sessions answer, and the generated tables that they are audited on.
-- A question is asked under six declarations: rows or persons, with caps on groups and rows or on all rows of a person,
-  each when a unit is added or removed and when one is changed.
-- Sessions under audit: what a query computes before its noise, and what an analyst sees, on generated tables.
-- Nothing here takes a session, an engine, a ledger, a file or a table of another library: only lists of plain
-  dictionaries that were made up, of which every subject makes a session of its own, in memory, and closes it.
+- Questions of every shape that sessions answer, each asked under six declarations: rows or persons, with caps on groups
+  and rows or on all rows of a person, each when a unit is added or removed and when one is changed.
+- Subjects: what a query computes before its noise, and what an analyst sees, on generated tables.
+
+Nothing here takes a session, an engine, a ledger, a file or a table of another library: only lists of plain
+dictionaries that were made up, of which every subject makes a session of its own, in memory, and closes it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Surveys of listed categories: randomized response, unary encoding, local hashing, Hadamard response.
 
-- Hash functions x ↦ ((a·x + b) mod P) mod g: pairwise independent, exactly, over a prime P [CW79].
-- With a and b uniform mod P, the places (a·x + b) mod P of two different x are independent and uniform. A bucket holds
-  ⌈P/g⌉ or ⌊P/g⌋ places, so two different x meet with probability c = Σ (places of bucket y / P)², a known fraction.
-- Counting columns of packed bits, sixty-four at a time.
-- Unary encoding: one bit for each category, each flipped on its own.
+- Unary encoding: one bit for each category, each flipped on its own. Packed bits are counted sixty-four at a time.
 - Local hashing: a random function with few values, drawn anew by every respondent, then randomized response.
 - Hadamard response: a report is one number, and estimating is one fast transform.
+
+Hash functions are x ↦ ((a·x + b) mod P) mod g: pairwise independent, exactly, over a prime P [CW79]. With a and b
+uniform mod P, the places (a·x + b) mod P of two different x are independent and uniform. A bucket holds ⌈P/g⌉ or ⌊P/g⌋
+places, so two different x meet with probability c = Σ (places of bucket y / P)², a known fraction.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from math import isqrt, prod
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
@@ -58,11 +58,6 @@ def prime_from(least: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def is_prime(number: int) -> bool:
-    """Whether a number below 2^32 is a prime."""
-    return number > 1 and all(number % divisor for divisor in range(2, isqrt(number) + 1))
-
-
 def meeting(prime: int, buckets: int) -> Fraction:
     """The probability that two different values fall into the same bucket."""
     full, larger = divmod(prime, buckets)
@@ -153,16 +148,6 @@ def column_sums(rows: np.ndarray[Any, np.dtype[np.uint8]], columns: int) -> np.n
             block = np.pad(block, ((0, 0), (0, missing)))
         totals += _block_sums(np.ascontiguousarray(block).view(np.uint64), columns)
     return totals
-
-
-def grouped_sums(
-    groups: np.ndarray[Any, np.dtype[Any]], rows: np.ndarray[Any, np.dtype[np.uint8]], count: int, columns: int
-) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The column sums of the rows of every group 0 … count − 1, one line for each group."""
-    order = np.argsort(groups, kind="stable")
-    edges = np.searchsorted(groups[order], np.arange(count + 1))
-    together = rows[order]
-    return np.stack([column_sums(together[edges[one] : edges[one + 1]], columns) for one in range(count)])
 
 
 def _block_sums(addends: np.ndarray[Any, np.dtype[np.uint64]], columns: int) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -1,7 +1,4 @@
-"""A question with yes or no for an answer, randomised by coins, and its charts.
-
-Charts of a poll: what a report tells, and how many to ask.
-"""
+"""A question with yes or no for an answer, randomised by coins; and charts of what its reports tell."""
 
 from __future__ import annotations
 
@@ -149,7 +146,7 @@ class Poll(Supports):
         coins = source(entropy)
         honest = bernoulli(self.truth, answers.size, coins)
         reports = np.where(honest, answers, bernoulli(self.otherwise, answers.size, coins))
-        return bool(reports[0]) if is_one(values) else self._reports(reports.astype(np.int64))
+        return bool(reports[0]) if is_one(values) else Reports(self.fingerprint, reports.astype(np.int64), _YES_OR_NO)
 
     def estimate(
         self,
@@ -187,9 +184,6 @@ class Poll(Supports):
         if reports.size and not ((reports == 0) | (reports == 1)).all():
             raise DamagedReports("a report to this poll is neither 0 nor 1")
         return reports.astype(np.int64)
-
-    def _reports(self, data: np.ndarray[Any, np.dtype[Any]]) -> Reports:
-        return Reports(self.fingerprint, data, _YES_OR_NO)
 
     @staticmethod
     def _coded(values: Any) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -1,6 +1,6 @@
-"""RAPPOR: Bloom filters with a permanent and an instantaneous response, and their decoding.
+"""RAPPOR: Bloom filters with a permanent and an instantaneous response, decoded by a regression.
 
-Estimate which texts set the bits of Bloom filters: a weighted regression with its own standard errors.
+Which texts set the bits of the filters is estimated by a weighted regression with its own standard errors.
 """
 
 from __future__ import annotations

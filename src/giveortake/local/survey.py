@@ -1,16 +1,14 @@
-"""The base of all surveys: rational coins, intervals, reports, and the registry of kinds.
+"""The base of all surveys: a randomiser that respondents run, and an estimator for whoever collects the reports.
 
 - Texts as answers: checked, and as numbers that hash functions take.
 - Coins with rational probabilities that never spend more than ε.
 - Intervals for a probability, from the number of successes in a number of trials.
+- What respondents send: randomised answers, and the survey they belong to; and the registry of kinds of surveys.
 
 Theorem [ZS13]: let X be binomial (n, θ), H(x, θ) = x ln(x/θ) + (1−x) ln((1−x)/(1−θ)), and C(k) = Φ(±√(2n·H(k/n, θ)))
 with the sign of k/n − θ for 0 < k < n, C(0) = (1−θ)^n, C(n) = 1 − θ^n. Then C(k) ≤ P[X ≤ k] ≤ C(k+1). So the θ for
 which neither tail is below α/2 lie in an interval that needs no limit theorem and is at most one success wider on
 either side than Clopper and Pearson's.
-
-- What respondents send: randomised answers, and the survey they belong to.
-- The base of all surveys: a randomiser that respondents run, and an estimator for whoever collects the reports.
 """
 
 from __future__ import annotations

@@ -386,8 +386,8 @@ def workload_record(
     return {
         **_common(mechanism, spend, caps, confidence),
         "workload": {
-            "tables": [[list(wish.columns), wish.weight, wish.of] for wish in workload.tables],
-            "ranges": [[wish.column, list(wish.by), wish.bins, wish.weight] for wish in workload.ranges],
+            "tables": [[list(marginal.columns), marginal.weight, marginal.of] for marginal in workload.tables],
+            "ranges": [[ranges.column, list(ranges.by), ranges.bins, ranges.weight] for ranges in workload.ranges],
             "column_names": [list(names) for names in workload.column_names],
             "measure_names": [list(names) for names in workload.measure_names],
             "count": count,  # the number of distinct tables
@@ -484,13 +484,13 @@ def _kind(record: ReleaseRecord) -> str:
 
 def _workload(mechanism: InteractiveMechanism, record: ReleaseRecord) -> WorkloadAnswer:
     from giveortake.session.workloads import WorkloadQuery  # noqa: PLC0415 (few releases are workloads)
-    from giveortake.workload.workload import RangeWish, TableWish, Workload  # noqa: PLC0415 (as above)
+    from giveortake.workload.workload import Marginal, Ranges, Workload  # noqa: PLC0415 (as above)
 
     mechanism = _as_it_was(mechanism, record)
     content, workload_document = record.record, record.record["workload"]
     workload = Workload(
-        tuple(TableWish(tuple(columns), weight, measure) for columns, weight, measure in workload_document["tables"]),
-        tuple(RangeWish(column, tuple(by), bins, weight) for column, by, bins, weight in workload_document["ranges"]),
+        tuple(Marginal(tuple(columns), weight, measure) for columns, weight, measure in workload_document["tables"]),
+        tuple(Ranges(column, tuple(by), bins, weight) for column, by, bins, weight in workload_document["ranges"]),
         tuple((one, other) for one, other in workload_document["column_names"]),
         tuple((one, other) for one, other in workload_document["measure_names"]),
     )

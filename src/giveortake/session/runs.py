@@ -190,7 +190,7 @@ class Descended(Protocol):
     def counted(self) -> VectorSum:
         """The sum that counts all rows."""
 
-    def asked(self, point: tuple[int, ...]) -> VectorSum:
+    def gradient_sum(self, point: tuple[int, ...]) -> VectorSum:
         """The sum of the gradients at a point, in coarse and fine parts, without clipping."""
 
     def joined(self, parts: BoundedIntegers) -> BoundedIntegers:
@@ -413,7 +413,7 @@ class AdaptiveRun:
             return engine.vectors(replace(vector_sum, sample=self._request.persons), remember=False)
 
         def gradient(point: tuple[int, ...]) -> Sensitive[BoundedIntegers]:
-            return Sensitive(risk.joined(summed(risk.asked(point)).open(mechanism)))
+            return Sensitive(risk.joined(summed(risk.gradient_sum(point)).open(mechanism)))
 
         def draw() -> dict[str, Any]:
             drawn = mechanism.release(GradientOracle(summed(risk.counted()), gradient))

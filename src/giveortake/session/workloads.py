@@ -31,7 +31,7 @@ from giveortake.session.refusals import no_share, too_dear
 from giveortake.session.releases import workload_record
 from giveortake.session.session import served
 from giveortake.session.storage import MANY
-from giveortake.workload.bound_workload import AskedWorkload, norm_of
+from giveortake.workload.bound_workload import BoundWorkload, norm_of
 from giveortake.workload.measurement import WorkloadMeasurement, event_at, measured, name_of
 from giveortake.workload.residuals import Goal
 from giveortake.workload.results import POST_PROCESSED, WorkloadAnswer, lines_of
@@ -68,7 +68,7 @@ class WorkloadPricing:
     """A workload whose price is sought."""
 
     mechanism: InteractiveMechanism
-    bound_workload: AskedWorkload
+    bound_workload: BoundWorkload
     goal: Goal
 
     def price(self, terms: Terms) -> PricedWorkload:
@@ -319,17 +319,16 @@ class WorkloadQuery:
         cheaper = None if is_spend_chosen else pricing.other_noise(measurement.spend, stated_terms.confidence)
         share = share_of_budget(mechanism.budget, event)
         admission = mechanism.admission(pricing.charge(measurement.spend))
+        miss = stated_terms.confidence.miss(measurement.workload.cells)
         return WorkloadQuote(
             str(measurement.spend),
             measurement.event.guarantee(unit=mechanism.budget.unit, neighbours=mechanism.budget.neighbours),
             measurement.design.name,
-            tuple(
-                lines_of(measurement.asked, measurement.design, stated_terms.confidence.miss(measurement.asked.cells))
-            ),
+            tuple(lines_of(measurement.workload, measurement.design, miss)),
             stated_terms.confidence,
             priced.refusal is None and (admission.admitted or admission.paid),
             share=share,
-            caps=measurement.asked.counted,
+            caps=measurement.workload.counted,
             left_out=self._left_out(measurement, stated_terms.confidence),
             remaining=admission.status.remaining,
             remarks=(
@@ -398,11 +397,11 @@ class WorkloadQuery:
 
     def _pricing_under(self, caps: Caps) -> WorkloadPricing:
         mechanism = self._mechanism
-        bound_workload = AskedWorkload.of(self.workload, self._relation, caps, mechanism.budget.neighbours, self.norm)
+        bound_workload = BoundWorkload.of(self.workload, self._relation, caps, mechanism.budget.neighbours, self.norm)
         mechanism.origin.require(bound_workload.attributes.question(self._relation, self._sums(bound_workload)))
         return WorkloadPricing(mechanism, bound_workload, self.minimise)
 
-    def _sums(self, bound_workload: AskedWorkload) -> list[str]:
+    def _sums(self, bound_workload: BoundWorkload) -> list[str]:
         return [layer.of for layer in bound_workload.layers if layer.of is not None]
 
     def _drawn(self, measurement: WorkloadMeasurement) -> Any:
@@ -410,7 +409,7 @@ class WorkloadQuery:
         content = measurement.draw(mechanism.engine)
         if not mechanism.engine.unchanged():
             raise failure("changed")
-        if measurement.asked.cells > MANY:
+        if measurement.workload.cells > MANY:
             return {"spool": mechanism.spool.write([content])}
         return content
 
@@ -431,15 +430,15 @@ class WorkloadQuery:
         promise = measurement.event.guarantee(unit=mechanism.budget.unit, neighbours=mechanism.budget.neighbours)
         notes = [] if (free_note := reservation.paid_before(mechanism.version)) is None or looked_up else [free_note]
         notes += [] if priced.why is None else [priced.why]
-        if names := measurement.asked.attributes.names:
+        if names := measurement.workload.attributes.names:
             notes.append(f"rows with an undeclared value of {', '.join(names)} are left out of all")
         notes += [
             f"values of `{column}` beyond its bounds count at the bound"
-            for column in dict.fromkeys(wish.column for wish in measurement.asked.ranges)
+            for column in dict.fromkeys(ranges.column for ranges in measurement.workload.ranges)
         ]
-        notes += ["; ".join(words)] if (words := measurement.asked.counted_in_words()) else []
-        counts = {layer.name for layer in measurement.asked.layers if layer.of is None} | (
-            {"n"} if measurement.asked.ranges else set()
+        notes += ["; ".join(words)] if (words := measurement.workload.counted_in_words()) else []
+        counts = {layer.name for layer in measurement.workload.layers if layer.of is None} | (
+            {"n"} if measurement.workload.ranges else set()
         )
         notes += [f"{name}{POST_PROCESSED}" for name in sorted(counts)]
         left_out = self._left_out(measurement, confidence)
@@ -452,15 +451,15 @@ class WorkloadQuery:
             "recipe": {"spend": str(measurement.spend), "strategy": release.design.name},
             "entropy": ENTROPY,
             "notes": tuple(notes),
-            "caps": measurement.asked.counted,
+            "caps": measurement.workload.counted,
             "left_out": left_out,
         }
         return WorkloadAnswer(release, confidence, provenance)
 
     def _left_out(self, measurement: WorkloadMeasurement, confidence: Confidence) -> LeftOut | None:
         """What the cap leaves out of the table: it chooses rows before those with declared values are taken."""
-        question = replace(measurement.asked.question, relation=self._relation)
-        return left_out_under(self._mechanism, question, measurement.asked.counted, confidence)
+        question = replace(measurement.workload.question, relation=self._relation)
+        return left_out_under(self._mechanism, question, measurement.workload.counted, confidence)
 
     def __repr__(self) -> str:
         return f"<WorkloadQuery of {self._mechanism.dataset}: {self.workload!r}>"
@@ -468,7 +467,7 @@ class WorkloadQuery:
 
 def _norm_note(measurement: WorkloadMeasurement) -> list[str]:
     """A note on how much of a person counts under a norm; none without a norm, where caps say it."""
-    return [] if measurement.asked.norm is None else ["; ".join(measurement.asked.counted_in_words())]
+    return [] if measurement.workload.norm is None else ["; ".join(measurement.workload.counted_in_words())]
 
 
 def _terms(terms: AskTerms) -> Terms:

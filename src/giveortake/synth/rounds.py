@@ -1,14 +1,12 @@
 """The rounds of a synthesis: what is measured next, and how wrong the model still is.
 
-How wrong a model's tables are likely to be, estimated without another look at rows.
-
-The fitted model is taken for the truth: what was measured is simulated from it with the noise it had, and fitted anew
-to the end. How far the new tables are from the model's tells how far the model's are from the private ones, as far as
-noise is the reason. What was never measured may be wrong for another reason, and no simulation shows that.
-
-- The rounds of a synthesis: measure single columns, then select and measure what the model fits worst [MMSM22].
-- All that a round sees are released numbers. A run that was interrupted begins with what was drawn before, and goes on
-  from there: the model is fitted again, which costs nothing.
+- Rounds measure single columns, then select and measure what the model fits worst [MMSM22]. All that a round sees are
+  released numbers. A run that was interrupted begins with what was drawn before, and goes on from there: the model is
+  fitted again, which costs nothing.
+- A forecast of errors, without another look at rows: the fitted model is taken for the truth, what was measured is
+  simulated from it with the noise it had, and fitted anew to the end. How far the new tables are from the model's tells
+  how far the model's are from the private ones, as far as noise is the reason. What was never measured may be wrong for
+  another reason, and no simulation shows that.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from giveortake.session.profiles.histograms import dimensions_of
 from giveortake.session.profiles.profile import Profile
 from giveortake.session.quotes import Quote
 from giveortake.session.session import mechanism_of
-from giveortake.workload.workload import TableWish, Workload, ranges, total
+from giveortake.workload.workload import Marginal, Workload, ranges, total
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -445,7 +445,7 @@ def _workload_table(table: Mapping[str, Any]) -> Workload:
     (checked_table,) = total(of=table.get("of"), weight=table.get("weight", 1)).tables
     if len(set(columns)) < len(columns):
         raise InvalidParameter("columns", list(columns), "lists a column twice")
-    return Workload((TableWish(columns, checked_table.weight, checked_table.of),))
+    return Workload((Marginal(columns, checked_table.weight, checked_table.of),))
 
 
 def answer_document(answer: WorkloadAnswer) -> dict[str, Any]:
