@@ -49,21 +49,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _serve(settings: Settings, announce: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C; an address that cannot be listened at is told apart from a port that is taken."""
+    """Serve until Ctrl-C."""
     from giveortake.server.pool import WorkerFailed  # noqa: PLC0415 (as above)
     from giveortake.server.running import serve  # noqa: PLC0415 (as above)
 
     report("starting…\n")
     try:
         serve(settings, announce=announce)
-    except NotFound as error:
-        if "in use" in error.message:
-            hint = "a service may be running there already; --port 0 takes a free port"
-        elif error.message.startswith("cannot listen"):
-            hint = "--host is an address of this machine, 127.0.0.1 unless stated"
-        else:
-            raise
-        raise NotFound(error.message, hint=hint) from None
     except WorkerFailed as error:
         raise WorkerFailed(error.message, hint=f"Ctrl-C ends workers that are starting; else: {error.hint}") from None
 

@@ -67,7 +67,8 @@ def in_options(arguments: argparse.Namespace) -> Iterator[None]:
         yield
     except GiveOrTakeError as error:
         hint = on(error.hint, "command")
-        option_names = [name for name in known_names if getattr(arguments, name, None) or "is missing" in error.message]
+        is_missing = isinstance(error, InvalidParameter) and error.value is None
+        option_names = [name for name in known_names if is_missing or getattr(arguments, name, None)]
         hint = None if hint is None else _about(error.message, _in_options(hint, known_names))
         GiveOrTakeError.__init__(error, _in_options(error.message, option_names or ["epsilon"]), hint=hint)
         raise
@@ -317,7 +318,7 @@ def _open(arguments: argparse.Namespace, ledger: str | Ledger) -> Session:
     try:
         return _protected(arguments, ledger)
     except LedgerMismatch as refusal:
-        stated_before = _same_as_before(arguments) if "is in the ledger with" in refusal.message else None
+        stated_before = _same_as_before(arguments) if refusal.field is not None else None
         if stated_before is not None:
             GiveOrTakeError.__init__(refusal, refusal.message, hint=f"{stated_before}; {on(refusal.hint, 'command')}")
         raise

@@ -156,6 +156,12 @@ def levels(book: Ledger, _request: Request) -> dict[str, Any]:
     return {"levels": [level_document(book, level) for level in book.levels()]}
 
 
+def populations(book: Ledger, request: Request) -> dict[str, Any]:
+    """The population that each data set is about."""
+    with book.chain.looking() as transaction:
+        return {"populations": {name: transaction.book.dataset(name).population for name in request["datasets"]}}
+
+
 def analysts(book: Ledger, request: Request) -> dict[str, Any]:
     """Every analyst, revoked or not, with their budgets."""
     names = dict.fromkeys(level.name for level in book.levels() if level.kind == "analyst")
@@ -338,7 +344,7 @@ OPERATIONS: dict[str, Callable[[Ledger, Request], dict[str, Any]]] = {
     operation.__name__: operation
     for operation in (
         *(probe, authenticate, tokens, issue_token, revoke_token),
-        *(levels, analysts, add_analyst, revoke_analyst, readmit_analyst, change_budget),
+        *(levels, populations, analysts, add_analyst, revoke_analyst, readmit_analyst, change_budget),
         *(approvals, own_approvals, approve, deny, fail, failures, reset_failures, entries, all_releases),
     )
 }

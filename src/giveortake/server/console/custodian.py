@@ -55,6 +55,8 @@ async def _custodian_page(
     tokens: Any = await custodian_routes.tokens(empty)
     waiting: Any = await custodian_routes.approvals(empty)
     failed: Any = await custodian_routes.failures(empty)
+    document = await call.service.ask_clerk(call, "populations", datasets=list(call.who.datasets))
+    populations: dict[str, str] = document["populations"]
     return page(
         call,
         "custodian.html",
@@ -64,7 +66,8 @@ async def _custodian_page(
         typed=typed or {},
         secret=secret,
         checked=checked,
-        datasets=list(call.who.datasets),
+        populations=populations,
+        ticked={name for name in populations if populations[name] == next(iter(populations.values()))},
         analysts=[_person(analyst) for analyst in people["analysts"]],
         levels=[_level(level) for level in budgets["levels"]],
         tokens=tokens["tokens"],
