@@ -23,16 +23,14 @@ if TYPE_CHECKING:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve what a TOML file describes, or the bundled table, until Ctrl-C."""
-    try:
-        from giveortake.server import settings  # noqa: PLC0415 (an extra, which may not be installed)
-    except ImportError as error:
-        raise NotFound(f"a service needs {error.name}", hint=extra("server")) from None
     out = terminal()
     if arguments.demo == (arguments.file is not None):
         raise GiveOrTakeError("either a TOML file or --demo is served", hint="giveortake serve --demo")
     if arguments.demo:
         return _demo(arguments, out)
-    service = settings.Settings.read(arguments.file, **_overrides(arguments))
+    from giveortake.server.settings import Settings  # noqa: PLC0415 (for this command alone)
+
+    service = Settings.read(arguments.file, **_overrides(arguments))
 
     def announce(address: str) -> None:
         out.print(f"serving {', '.join(service.datasets)} at {address}", markup=False)  # last on its line, for programs
@@ -50,8 +48,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _serve(settings: Settings, announce: Callable[[str], None]) -> None:
     """Serve until Ctrl-C."""
-    from giveortake.server.pool import WorkerFailed  # noqa: PLC0415 (as above)
-    from giveortake.server.running import serve  # noqa: PLC0415 (as above)
+    try:
+        from giveortake.server.running import serve  # noqa: PLC0415 (an extra, which may not be installed)
+        from giveortake.server.workers.pool import WorkerFailed  # noqa: PLC0415 (as above)
+    except ImportError as error:
+        raise NotFound(f"a service needs {error.name}", hint=extra("server")) from None
 
     report("starting…\n")
     try:

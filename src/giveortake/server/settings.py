@@ -88,7 +88,7 @@ class Settings:
 
     @property
     def ledger_task(self) -> dict[str, Any]:
-        """The task of a clerk."""
+        """The task of a ledger worker."""
         return {"kind": "ledger", "ledger": self.ledger, "mark": self.mark, "address_space": self.address_space}
 
     @property

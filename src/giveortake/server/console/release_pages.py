@@ -52,7 +52,7 @@ from giveortake.server.console.views import (
     table_view,
     terms_of,
 )
-from giveortake.server.responses import Refused, malformed
+from giveortake.server.responses import Refusal, malformed
 from giveortake.server.routes import PLACE, RELEASE, Call, Result, Route, Schema, object_of, text
 from giveortake.wire.documents import release_of
 
@@ -412,7 +412,7 @@ async def log(call: Call) -> Result:
 
 
 async def _undecided(call: Call) -> list[dict[str, Any]]:
-    """The asker's own large spends that wait, or were decided and not asked again yet, the newest first."""
+    """The caller's own large spends that wait, or were decided and not asked again yet, the newest first."""
     if call.who.analyst is None:
         return []
     document: Any = await patiently(analyst_routes.approvals, at(call))
@@ -448,7 +448,7 @@ async def _release_page(call: Call, notice: Notice | None, spend_form: Form | No
         )
         try:
             quote = await refinement(call, refining_form, answer, record)
-        except Refused as refused:
+        except Refusal as refused:
             notice = notice_of(refused)
 
     def rendered() -> Result:
@@ -506,7 +506,7 @@ async def refined(call: Call) -> Result:
     key = key_of(nonce_of(call.body), "refine", name, release, terms)
     try:
         release, _ = await analyst_routes.refined(at(call, terms=terms, key=key))
-    except Refused as refused:
+    except Refusal as refused:
         return await _release_page(call, notice_of(refused), Form.from_body(call.body))
     return see(f"/releases/{in_address(name, safe='')}/{in_address(release, safe='')}")
 
@@ -515,7 +515,7 @@ async def compared(call: Call) -> Result:
     """The page of what changed from one release to another."""
     name = call.path["dataset"]
     if name not in call.who.datasets:  # absent and forbidden are one and the same
-        raise Refused("not_found")
+        raise Refusal("not_found")
     chosen = [call.query.get(side) for side in ("before", "after")]
     if None in chosen:
         notice = Notice("invalid", "Choose two releases", "One as before, one as after.", "", NOTHING, calm=True)

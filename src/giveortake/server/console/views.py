@@ -37,7 +37,7 @@ from giveortake.plot.svg import MOST_ROWS, bars, brief, figure
 from giveortake.privacy import ApproxDP, PureDP
 from giveortake.privacy.documents import promise_from_json
 from giveortake.server.console.charts import USUAL_ROWS, margin_number, meter
-from giveortake.server.responses import Refused
+from giveortake.server.responses import Refusal
 from giveortake.server.routes import Reply, object_of, text
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def see(url: str, *, cookie: bytes | None = None) -> Reply:
 
 
 def at(call: Call, *, path: dict[str, str] | None = None, **body: Any) -> Call:
-    """The call of an API handler with a body, made by a page for the same asker."""
+    """The call of an API handler with a body, made by a page for the same caller."""
     return replace(call, path=call.path if path is None else call.path | path, query={}, body=body)
 
 
@@ -79,14 +79,14 @@ async def patiently(handler: Callable[[Call], Awaitable[Any]], call: Call) -> An
     """Call a handler that only reads; call it again if its worker was lost, since nothing can be charged."""
     try:
         return await handler(call)
-    except Refused as refused:
+    except Refusal as refused:
         if not refused.cause.retryable:
             raise
         return await handler(call)
 
 
 def asking_for(call: Call, path: dict[str, str] | None = None, **query: Any) -> Call:
-    """The call of an API handler with a query, made by a page for the same asker."""
+    """The call of an API handler with a query, made by a page for the same caller."""
     return replace(call, path=call.path if path is None else call.path | path, query=query, body={})
 
 
@@ -582,7 +582,7 @@ def quote_view(quote: Mapping[str, Any], form: Form) -> dict[str, Any]:
 
 
 def is_paid(quote: Mapping[str, Any]) -> bool:
-    """Whether the asker has an answer to this at this price already, so that it is free."""
+    """Whether the caller has an answer to this at this price already, so that it is free."""
     return bool(quote.get("paid"))
 
 
