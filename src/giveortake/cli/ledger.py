@@ -1,7 +1,8 @@
 """`giveortake ledger`: verify, show, export, restore, back up and move a ledger.
 
 - The path of a ledger in a command: it is not a TOML file, although that names one; and which table it is about.
-- What the custodian of a ledger does to it: restore, back up, move, index anew.
+- Verification, and the budget status of every level, with its burn-down.
+- What the custodian does to the store: restore, back up, move, index anew.
 """
 
 from __future__ import annotations

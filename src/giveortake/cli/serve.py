@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
             out.print("put a proxy with TLS before it", markup=False)
 
     for section in configurations(arguments.file).values():
-        if (weak := weakness(section.said["budget"])) is not None:
+        if (weak := weakness(section.settings["budget"])) is not None:
             report(f"warning: {section.name}: {weak}\n")
     _serve(service, announce)
     return 0

@@ -1,7 +1,6 @@
-"""`report`: one release as a page that stands alone.
+"""`report`: one release as a page that stands alone, for people: no script, nothing loaded from anywhere.
 
-- How a report looks: the console's colours and type, on a page that may be printed.
-- `report`: one release as a page that stands alone, for people: no script, nothing loaded from anywhere.
+Its style comes first, the console's colours and type, on a page that may be printed; then its parts.
 """
 
 from __future__ import annotations

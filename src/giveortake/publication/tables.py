@@ -1,7 +1,7 @@
-"""The tables that are published, and names that every target accepts.
+"""The tables that are published: those of releases, with margins, guarantee and caps as columns, and a catalogue.
 
-- Names of tables and columns that every target accepts: none is cut off, none occurs twice, none is read as SQL.
-- The tables that are published: those of releases, with margins, promise and caps as columns, and a catalogue.
+Names of tables and columns come first, which every target accepts: none is cut off, none occurs twice, none is read as
+SQL.
 """
 
 from __future__ import annotations
@@ -73,11 +73,6 @@ def shortened(name: str) -> str:
         return name
     digest = hashlib.sha256(encoded).hexdigest()[:8]
     return f"{encoded[: LONGEST - 9].decode(errors='ignore')}_{digest}"
-
-
-def quoted(name: str) -> str:
-    """A name quoted for SQL, whatever is in it."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 CATALOGUE = "releases"

@@ -1,7 +1,7 @@
-"""The application: guard, routing, metrics, the log, and one place that sends all responses.
+"""The ASGI application: guard, routing, metrics, the log, and one place that sends all responses.
 
-- Health and metrics of the service: numbers of requests and losses, never a value or a name.
-- The custodian's log: one line of JSON for each request, without rows, constants of questions, or tokens' secrets.
+- Health and metrics: numbers of requests and losses, never a value or a name.
+- The custodian's log: one line of JSON for each request, without rows, constants of queries, or tokens' secrets.
 - All routes of the service and all pages of the console, in the order in which they are tried.
 """
 

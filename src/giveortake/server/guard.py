@@ -1,8 +1,8 @@
-"""The guard in front of all routes: it knows who asks before it reads a byte of the body; and browser logins.
+"""The guard in front of all routes: who is let in, and what of a request is read.
 
 - Logins of the console: a browser's cookie names a login, and never holds the token it was begun with.
-- authenticate → role → content type → at most 64 KB while reading → in time → strict JSON → the shape of the route.
-  Each step refuses in one shape, with words of our own.
+- The guard: authenticate → role → content type → at most 64 KB while reading → in time → strict JSON → the shape of the
+  route. Not a byte of a body is read before its sender is known. Each step refuses in one shape, in words of our own.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ class Guard:
         except TimeoutError:
             raise Refusal("slow") from None
         value = _form(content) if route.page else _json(content)
-        shaped(value, route.body)
+        require_shape(value, route.body)
         fields: dict[str, Any] = value
         return fields
 
@@ -290,7 +290,7 @@ class Guard:
             kinds = route.query[name].get("type")
             if kinds == "integer" and value.isascii() and value.isdigit() and len(value) < 16:
                 parameters[name] = int(value)
-        shaped(parameters, {"type": "object", "properties": route.query})
+        require_shape(parameters, {"type": "object", "properties": route.query})
         return parameters
 
 
@@ -300,7 +300,7 @@ def address_of(scope: Scope) -> str:
     return address if _ADDRESS.fullmatch(address) else "?"
 
 
-def shaped(value: Any, schema: Mapping[str, Any]) -> None:
+def require_shape(value: Any, schema: Mapping[str, Any]) -> None:
     """Refuse a value of another shape, in our own words."""
     try:
         require(value, dict(schema))

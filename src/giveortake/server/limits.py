@@ -1,6 +1,9 @@
-"""Limits on what one analyst may ask of the service, and who gets the next free worker.
+"""Limits on what one caller and one address may ask of the service, and who gets the next free worker.
 
-Limits on how much one caller and one address may ask of the service. They do not depend on rows.
+None of them depends on rows.
+
+- Rates, tokens that may be tried, requests under way, and the seconds of workers that are owed.
+- The queues of a pool: a free worker goes to the caller who has used the fewest seconds of late.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Responses: strict JSON in, one shape of refusals, results in several formats, and fixed times.
+"""What is read and sent: strict JSON, refusals of one shape, results in several formats, at fixed times.
 
 - JSON that means one thing only: what two readers could read differently is refused, and so is what costs too much.
 - Refusals as responses: one shape, lengths that reveal nothing, and headers that forbid caching.
-- Results in the format that was asked for: JSON, Arrow IPC, Parquet, or CSV without formulas.
-- Workers write them. The front process hands their bytes on as they are: it has one loop for everybody, and reading or
-  writing a large document there would keep everybody waiting.
+- Results as JSON, Arrow IPC, Parquet, or CSV without formulas. Workers write them, and the front process hands on the
+  bytes: it has one loop for everybody, which a large document would keep waiting.
 - Fixed times: the moment at which a result is sent reveals nothing about rows.
 """
 

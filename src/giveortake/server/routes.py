@@ -1,8 +1,8 @@
-"""Routes: lines of one table, the shapes of what is sent, and the OpenAPI document made of them.
+"""Routes as lines of one table: who may use them, the shapes of body and result, and the OpenAPI document.
 
-- Shapes of bodies and results as JSON Schema; the same table is checked and documented.
-- A refusal names a field of our own schema, never what was sent.
-- The shapes of what analysts and custodians send, which several routes use.
+- JSON Schema for bodies and results: the same schema is checked and documented. A refusal names a field of it, never
+  what was sent.
+- The schemas that several routes use, and what a handler gets and returns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Running a service, over connections that cost little, whoever is at the other end.
+"""Running a service: start workers, then listen, over connections that cost little whoever is at the other end.
 
 uvicorn waits for ever for the end of a header, and reads for ever what nobody wants. Here
 
@@ -8,8 +8,7 @@ uvicorn waits for ever for the end of a header, and reads for ever what nobody w
 - more connections than the service has room for, in all or from one address, are refused at once;
 - a request that says in two ways where its body ends is refused, and its connection closed (RFC 9112, 6.1).
 
-- The time for a body is kept by the guard, which reads it.
-- Running a service: start workers, then listen; when it stops, requests under way are finished first.
+The time for a body is kept by the guard, which reads it. When a service stops, requests under way are finished first.
 """
 
 from __future__ import annotations

@@ -73,9 +73,9 @@ class Settings:
                 hint='ledger = "trips.ledger" in every section; one service for each ledger',
             )
         for name, section in sections.items():
-            if "analyst" in section.said:
+            if "analyst" in section.settings:
                 raise InvalidParameter(
-                    f"[{name}] analyst", section.said["analyst"], "is said by tokens", hint="leave it out"
+                    f"[{name}] analyst", section.settings["analyst"], "is said by tokens", hint="leave it out"
                 )
         ((ledger, mark),) = ledgers
         fields = tomllib.loads(file.read_text(encoding="utf-8")).get("server", {})

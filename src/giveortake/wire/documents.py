@@ -1,11 +1,9 @@
-"""Documents that a service and its clients exchange.
+"""Documents that a service and its clients exchange, written by the one and read by the other.
 
-- Profiles as documents and back: the noisy counts and, for people, what is computed from them.
-- Quotes as documents and back.
-- Releases, approvals and ledger entries as documents.
-- Descriptions of data sets as documents and back: tables, columns and their domains; never a row or a count.
-- The state of a budget as a document: what is spent and left, in words and, if there is one, as a number.
-- Workloads as documents and back, and their answers.
+- Profiles and quotes; releases, approvals and ledger entries.
+- Budget status: what is spent and left, in words and, where there is one, as a number.
+- Data sets: tables, columns and their domains; never a row or a count.
+- Workloads and their answers.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from giveortake.ledger.rules.releases import minute
 from giveortake.server import custodian_routes
 from giveortake.server.console.charts import meter
 from giveortake.server.console.login import NOTHING, Notice, notice_of
-from giveortake.server.console.views import asking_for, at, page, price
+from giveortake.server.console.views import asking_for, at, page, percent, price
 from giveortake.server.responses import Refusal
 from giveortake.server.routes import Call, Result, Route, object_of, text
 
@@ -82,9 +82,9 @@ def approval_view(approval: dict[str, Any]) -> dict[str, Any]:
         "caps": "; ".join(f"{name.replace('_', ' ')}: {cap}" for name, cap in _caps(questions)),
         "at": minute(approval["at"]),
         "meter": None if after is None else meter(share or 0.0, max(0.0, after - (share or 0.0))),
-        "used": None if share is None else f"{100 * share:.3g} %",
-        "takes": None if after is None or share is None else f"{100 * (after - share):.3g} %",
-        "left": None if after is None else f"{100 * max(0.0, 1 - after):.3g} %",
+        "used": None if share is None else percent(share),
+        "takes": None if after is None or share is None else percent(after - share),
+        "left": None if after is None else percent(max(0.0, 1 - after)),
         "fits": approval.get("fits"),
         "reason": approval["reason"] or "",
         "by": approval.get("by") or "",

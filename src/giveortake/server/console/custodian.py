@@ -9,7 +9,7 @@ from typing import Any
 
 from giveortake.server import custodian_routes
 from giveortake.server.console.login import Notice, notice_of
-from giveortake.server.console.views import amount, at, page, parsed_number, whole
+from giveortake.server.console.views import amount, at, page, parsed_number, percent, whole
 from giveortake.server.responses import Refusal, malformed
 from giveortake.server.routes import Call, Result, Route, object_of, text
 
@@ -206,8 +206,8 @@ def _level(level: dict[str, Any]) -> dict[str, Any]:
         "name": level["name"],
         "budget": whole(level) or "that of its people",
         "left": "–" if left is None else f"ε = {amount(left)}",
-        "spent": "–" if own is None else f"{100 * own:.3g} %",
-        "given": f"{100 * allotted:.3g} %" if allotted else "–",
+        "spent": "–" if own is None else percent(own),
+        "given": percent(allotted) if allotted else "–",
         "closed": bool(level.get("closed")),
         "large": str(level.get("approval_above") or "").partition(" (")[0],
     }

@@ -1,7 +1,7 @@
 """Login and logout, and what a page says about a refusal.
 
-- What a page says about a refusal: what happened, whether anything was charged, and what to do.
-- Login and logout: a token is pasted once; a cookie that scripts and other sites cannot use names the login.
+- A refusal on a page: what happened, whether anything was charged, and what to do.
+- Login: a token is pasted once; a cookie that scripts and other sites cannot use names the login.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The pages of releases: the log, one release, refinements, and differences of two.
+"""The pages of releases: the list, one release, refining it, and what changed between two.
 
 - The difference of two releases, row by row: how much each number changed, with an interval that holds the change.
 - What a release measures, which of its numbers are uncertain, and what spend would narrow them.
-- The pages of releases: the log, one release, refining it, and what changed between two of them.
+- The pages themselves.
 """
 
 from __future__ import annotations

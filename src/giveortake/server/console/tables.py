@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from giveortake.server import added_tables, custodian_routes
 from giveortake.server.console.login import Notice, notice_of
 from giveortake.server.console.views import at, page, parsed_number
-from giveortake.server.guard import shaped
+from giveortake.server.guard import require_shape
 from giveortake.server.responses import Refusal
 from giveortake.server.routes import Call, Result, Route, object_of, text
 from giveortake.wire.errors import BY_NAME, document_of
@@ -147,7 +147,7 @@ async def filled_in(call: Call) -> Result:
         units = {name: str(promise.get("unit") or "") for name, promise in known.items()}
         _require_fit(list(misfits(body, columns, units, _SAME)))
         fields = _table_fields(body, {column["place"]: column["name"] for column in columns}, known) | file
-        shaped(fields, added_tables.TABLE)
+        require_shape(fields, added_tables.TABLE)
         added_table: Any = await added_tables.add(replace(at(call), body=fields))
     except Refusal as refused:
         return await _tables_page(call, body=body, columns=columns, notice=notice_of(refused))

@@ -1,9 +1,9 @@
-"""Templates, and answers, quotes and budgets as they show them.
+"""What pages show: templates, and the form, queries, answers, quotes and budgets that they fill in.
 
-- Pages: templates that escape everything, and links between them.
-- The form of the workbench: the question, its spend and other terms, and the key that makes a retry safe.
-- Examples of questions that can be asked as they are, and one question as code in several languages.
-- Answers, quotes and standings as templates show them: numbers with margins, and the sentences beside them.
+- Templates that escape everything, and calls of API handlers by pages.
+- The form of the workbench: the query, its spend and other terms, and the idempotency key.
+- Example queries, and one query as code in several languages.
+- Answers, quotes and budget status: numbers with margins, and the sentences beside them.
 """
 
 from __future__ import annotations
@@ -597,7 +597,7 @@ def _leaves(quote: Mapping[str, Any], form: Form) -> str:
         return f"leaves {about}ε = {amount(after)} of {whole(standing)} · {again}"
     if used is None:
         return again
-    return f"leaves about {_percent(max(0.0, 1 - used))} of {whole(standing)} · {again}"
+    return f"leaves about {percent(max(0.0, 1 - used))} of {whole(standing)} · {again}"
 
 
 def standing_view(
@@ -614,11 +614,11 @@ def standing_view(
         "left": left_of(standing),
         "whole": whole(standing),
         "meter": meter(own, share, allotted),
-        "spent": _percent(own),
-        "given": _percent(allotted) if allotted else "",
+        "spent": percent(own),
+        "given": percent(allotted) if allotted else "",
         "asked": price if share else "",
-        "free": _percent(max(0.0, 1 - used)),
-        "after": _percent(max(0.0, 1 - after)) if share else "",
+        "free": percent(max(0.0, 1 - used)),
+        "after": percent(max(0.0, 1 - after)) if share else "",
         "closed": bool(standing.get("closed")),
     }
 
@@ -677,7 +677,8 @@ def _is_pure(standing: Mapping[str, Any]) -> bool:
     return "δ" not in whole(standing)
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """A share as percent, in three digits."""
     return f"{100 * share:.3g} %"
 
 

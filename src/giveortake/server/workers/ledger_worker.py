@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake import ledger as ledgers
-from giveortake.configuration import budget_said
+from giveortake.configuration import parse_budget
 from giveortake.errors import AccessDenied, NotFound
 from giveortake.ledger.rules.reservations import revealed
 from giveortake.ledger.state import verification
@@ -262,7 +262,7 @@ class Check:
 
 
 def _budget(fields: dict[str, Any] | None) -> Guarantee | None:
-    return None if fields is None else budget_said(fields)
+    return None if fields is None else parse_budget(fields)
 
 
 def _level(book: Ledger, number: int) -> Standing:

@@ -1,7 +1,6 @@
-"""The operations of workers that hold a session.
+"""The operations of workers that hold a session: called by name, with plain values, for one analyst or the custodian.
 
-- The curve of a question: its margins at nine spends, from one call, without reading a row.
-- The operations of workers that hold a session: called by name, with plain values, for an analyst or the custodian.
+The curve of a query, its margins at nine spends, comes first; then one function for each operation.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.caching import serving
-from giveortake.configuration import chosen, configurations
+from giveortake.configuration import configurations, select_section
 from giveortake.errors import NotFound, QueryRefused
 from giveortake.exact import rational, spendable, sqrt_down
 from giveortake.ledger.rules.reservations import Pace
@@ -149,8 +148,8 @@ _DEEPEST_PLAN = 500  # levels of JSON: more than any plan that the session reads
 
 def open_operations(task: dict[str, Any]) -> dict[str, Operation]:
     """Open the session that the task describes, and return the operations of a worker."""
-    configured = chosen(configurations(task["toml"]), task["name"])
-    overrides = {} if "seconds" in configured.said else {"seconds": task.get("seconds")}
+    configured = select_section(configurations(task["toml"]), task["name"])
+    overrides = {} if "seconds" in configured.settings else {"seconds": task.get("seconds")}
     sessions = AnalystSessions(configured.open(**overrides, by=task.get("by")))
     atexit.register(sessions.session.close)  # which removes what the engine has written
     if task.get("pace") is not None:
