@@ -243,7 +243,8 @@ def _repair_hint(file: Path, error: ValueError) -> str:
 def _configuration(file: Path, name: str, section: object) -> Configuration:
     location = _Location(file, name)
     if not isinstance(section, Mapping):
-        raise location.refusal(None, section, "stands outside any section", hint=f"begin with [{_example(name)}]")
+        example = "trips" if name in _KNOWN else name
+        raise location.refusal(None, section, "stands outside any section", hint=f"begin with [{example}]")
     location.require_known("", section, _KNOWN)
     location.require_filled_in(section)
     for key in _REQUIRED:
@@ -262,10 +263,8 @@ def _configuration(file: Path, name: str, section: object) -> Configuration:
     settings |= _appended(location, section)
     settings |= _rows_per_person(location, section)
     settings["unit"] = parse_unit(settings["unit"])
-    if "ledger" in settings:
-        settings["ledger"] = _ledger(file, settings["ledger"])
-    for key in ("spool", "mark"):
-        if key in settings:
+    for key in ("ledger", "spool", "mark"):
+        if key in settings and (key, settings[key]) != ("ledger", MEMORY):
             settings[key] = beside(file, settings[key])
     if "domains" in section:
         settings["domains"] = _domains(location, section["domains"], files_of(settings["source"]))
@@ -358,10 +357,6 @@ def _source(location: _Location, value: object) -> Any:
     return beside(location.file, location.text("source", value, hint=hint))
 
 
-def _ledger(file: Path, text: str) -> str:
-    return text if text == MEMORY else beside(file, text)
-
-
 def _budget(location: _Location, value: object) -> Guarantee:
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         value = {"epsilon": value}
@@ -422,10 +417,6 @@ def in_toml(hint: str | None) -> str | None:
         hint = hint.replace(python, toml)
     hint = re.sub(r"comes first: \((.+), (.+)\)$", r"comes first: { bounds = [\1, \2] }", hint)
     return re.sub(r'name="([^"]*)", population=("[^"]*")', r"rename the section to [\1] and add population = \2", hint)
-
-
-def _example(name: str) -> str:
-    return "trips" if name in _KNOWN else name
 
 
 _OPTION = re.compile(r'--((?:new-)?population) ("[^"]*")')  # of a command that would be told instead

@@ -296,9 +296,8 @@ def _draw_burn_down(out: Console, levels: list[Standing], used: dict[int, list[t
     for level in levels:
         if level.number in used:
             points = [1 - share for _, share in used[level.number]]
-            grid.add_row(
-                f"  {level.kind}", Text(printable(level.name)), Text(sparkline(points), style="cyan"), _last(points)
-            )
+            line = Text(sparkline(points), style="cyan")
+            grid.add_row(f"  {level.kind}", Text(printable(level.name)), line, f"{floor(100 * points[-1])} % left")
     out.print("\n[bold]Burn-down[/]  what was left of each whole budget, neither spent nor given, charge by charge")
     out.print(grid)
 
@@ -352,10 +351,6 @@ def sparkline(points: list[Fraction]) -> str:
 def _bar(share: Fraction) -> str:
     full = floor(share * _BAR) if share < 1 else _BAR
     return "█" * full + "░" * (_BAR - full) + f" {floor(100 * share)} %"
-
-
-def _last(points: list[Fraction]) -> str:
-    return f"{floor(100 * points[-1])} % left"
 
 
 def _left(affordable: Fraction | None) -> str:

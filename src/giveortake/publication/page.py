@@ -134,11 +134,8 @@ def page_of(tables: list[PublishedTable]) -> str:
         tag("title", title),
         tag("style", Markup(STYLE)),
     )
-    return f"<!doctype html>\n{_unclosed(tag('html', tag('head', head), tag('body', body), lang='en'))}\n"
-
-
-def _unclosed(page: Markup) -> str:
-    return str(page).replace("></meta>", ">")
+    page = str(tag("html", tag("head", head), tag("body", body), lang="en"))
+    return f"<!doctype html>\n{page.replace('></meta>', '>')}\n"
 
 
 def _title(table: PublishedTable) -> str:

@@ -281,7 +281,7 @@ def catalogue(
             table.query,
             moment(table.record.at),
             None if table.answer.guarantee is None else str(table.answer.guarantee),
-            None if table.answer.cost is None else _brief(table.answer.cost),
+            None if table.answer.cost is None else str(table.answer.cost).partition(":")[0],
             float(Fraction(table.answer.confidence)),
             "each" if table.answer.confidence.over == "cell" else "all together",
             caps_of(table.answer),
@@ -299,10 +299,6 @@ def catalogue(
         for index, (name, kind, _) in enumerate(_CATALOGUE)
     ]
     return Answer(columns), tuple((name, comment) for name, _, comment in _CATALOGUE)
-
-
-def _brief(cost: Any) -> str:
-    return str(cost).partition(":")[0]
 
 
 _LOW, _HIGH = "_low", "_high"

@@ -34,7 +34,7 @@ async def me(call: Call) -> Result:
 
 async def datasets(call: Call) -> Result:
     """Every data set that the caller may ask."""
-    calls = [_at(call, name) for name in call.who.datasets]
+    calls = [replace(call, path={"dataset": name}) for name in call.who.datasets]
     descriptions = await asyncio.gather(
         *(call.service.ask_for_bytes(dataset_call, "describe") for dataset_call in calls)
     )
@@ -191,10 +191,6 @@ def _sent(call: Call, file: File) -> Reply:
         return Reply(content, MEDIA[wanted])
     name = f'attachment; filename="{release_id}.{wanted}"'.replace("/", "-")
     return Reply(content, MEDIA[wanted], headers=[(b"content-disposition", name.encode("latin-1", "replace"))])
-
-
-def _at(call: Call, name: str) -> Call:
-    return replace(call, path={"dataset": name})
 
 
 def _question(call: Call) -> dict[str, Any]:

@@ -229,9 +229,6 @@ class Application:
         self._page_refusal = page_refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await _lifespan(receive, send)
-            return
         if scope["type"] != "http":
             return  # no WebSockets
         started, trail = time.monotonic(), _Trail(_request_id(scope), _is_browsing(scope))
@@ -370,14 +367,6 @@ def _sent(result: Result) -> tuple[Headers, bytes, int]:
 async def _unused(_request: Any) -> Any:
     """Never called: Starlette only matches paths here."""
     raise NotImplementedError
-
-
-async def _lifespan(receive: Receive, send: Send) -> None:
-    while True:
-        message = await receive()
-        await send({"type": f"{message['type']}.complete"})
-        if message["type"] == "lifespan.shutdown":
-            return
 
 
 def _other_method(methods: Sequence[str]) -> Refusal:

@@ -358,7 +358,7 @@ class Route:
     Routes of `page` take forms, answer with pages, and send whoever has no token to the login page.
     """
 
-    method: Literal["GET", "POST", "DELETE"]
+    method: Literal["GET", "POST"]
     path: str
     role: Role
     summary: str

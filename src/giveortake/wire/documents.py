@@ -231,11 +231,9 @@ def _price(approval: Approval) -> str | None:
 
 def _questions(record: Any) -> list[dict[str, Any]]:
     questions = record.get("questions", []) if isinstance(record, dict) else []
-    return [_question(question) for question in questions]
-
-
-def _question(question: dict[str, Any]) -> dict[str, Any]:
-    return {"sql": question.get("sql"), "spend": question["spend"], "caps": question.get("caps")}
+    return [
+        {"sql": question.get("sql"), "spend": question["spend"], "caps": question.get("caps")} for question in questions
+    ]
 
 
 def entry_document(entry: Entry) -> dict[str, Any]:

@@ -110,7 +110,7 @@ def difference(before: Answer, after: Answer) -> Difference:
     common = [
         column.name
         for column in after.estimates
-        if column.name in columns_before and _subtracts(column, columns_before[column.name])
+        if column.name in columns_before and {column.kind, columns_before[column.name].kind} <= NUMBERS
     ]
     if not common:
         raise QueryRefused(
@@ -144,10 +144,6 @@ def _notes(before: Answer, after: Answer) -> list[str]:
         first, second = (printable(str(answer.caps or "everything of a person counts")) for answer in (before, after))
         return [f"they count differently: {first} in the first, {second} in the second; part of a change may be that"]
     return []
-
-
-def _subtracts(one: Column, other: Column) -> bool:
-    return one.kind in NUMBERS and other.kind in NUMBERS
 
 
 def _row_indices(answer: Answer, names: Sequence[str]) -> dict[tuple[Value, ...], int]:

@@ -30,6 +30,7 @@ from giveortake.answers.column import NUMBERS
 from giveortake.answers.render import shown_cells
 from giveortake.answers.terms import LeftOut
 from giveortake.answers.text import printable
+from giveortake.engines.sql.dialect import double_quoted
 from giveortake.errors import InvalidParameter
 from giveortake.exact import decimal, decimal_down, rational, sqrt_down, sqrt_up
 from giveortake.ledger.rules.releases import stated
@@ -449,10 +450,7 @@ def quoted(name: str) -> str:
     >>> print(quoted("region"), quoted('a "b" c'))
     region "a ""b"" c"
     """
-    if _PLAIN.fullmatch(name):
-        return name
-    inside = name.replace('"', '""')
-    return f'"{inside}"'
+    return name if _PLAIN.fullmatch(name) else double_quoted(name)
 
 
 _EXHAUSTED = 0.001  # an ε that is left and buys nothing
@@ -593,7 +591,8 @@ def _leaves(quote: Mapping[str, Any], form: Form) -> str:
     standing, again = quote["standing"], "the same question again is free"
     left, used = standing.get("affordable"), quote.get("used_after")
     if form.currency == "epsilon" and left is not None and _symbol(standing) == "ε":
-        after, about = max(0.0, left - float(parsed_number(form.spend) or 0)), "" if _is_pure(standing) else "about "
+        after = max(0.0, left - float(parsed_number(form.spend) or 0))
+        about = "about " if "δ" in whole(standing) else ""
         return f"leaves {about}ε = {amount(after)} of {whole(standing)} · {again}"
     if used is None:
         return again
@@ -671,10 +670,6 @@ def amount(number: float) -> str:
     """A spend that is left: rounded down, so that it can be spent."""
     digits = 3 if number < 10 else 1
     return f"{math.floor(number * 10**digits + 1e-9) / 10**digits:g}"
-
-
-def _is_pure(standing: Mapping[str, Any]) -> bool:
-    return "δ" not in whole(standing)
 
 
 def percent(share: float) -> str:

@@ -163,11 +163,8 @@ def own_approvals(book: Ledger, request: Request) -> dict[str, Any]:
     name, analyst = request["dataset"], request["analyst"]
     book.levels(analyst=analyst, dataset=name)  # who was revoked is told nothing
     approvals = [approval for approval in book.approvals(analyst=analyst) if approval.dataset == name]
-    return {"approvals": [_without_who(approval_document(approval)) for approval in approvals]}
-
-
-def _without_who(document: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in document.items() if name != "by"}
+    documents = map(approval_document, approvals)
+    return {"approvals": [{name: document[name] for name in document if name != "by"} for document in documents]}
 
 
 def _outlook(book: Ledger, approval: Approval) -> dict[str, Any]:
