@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     shell.prepare()
     started = shell.now()
     arguments: argparse.Namespace | None = None
-    with shell.noticed() as stop:
+    with shell.watching_interrupts() as stop:
         try:
             arguments = _read(command_line)
             code = 0 if arguments is None else COMMANDS[arguments.command].run(arguments)

@@ -160,7 +160,7 @@ class Stop:
 
 
 @contextmanager
-def noticed() -> Iterator[Stop]:
+def watching_interrupts() -> Iterator[Stop]:
     """Remember a Ctrl-C, whatever becomes of its exception: an engine may turn it into another one.
 
     If the program handles the signal itself, or ignores it, that stays as it is.
