@@ -1,7 +1,7 @@
-"""`giveortake admin`: what the custodian of a ledger decides.
+"""`giveortake admin`: what the custodian of a ledger decides, one function for each action.
 
-- What the custodian of a ledger can do about tokens and large spends, one function each.
-- What the custodian of a ledger can do about analysts, budgets, data sets and failures, one function each.
+- Tokens and requests above a threshold; analysts, budgets, data sets and failures.
+- The actions as a table, from which the parser is made.
 """
 
 from __future__ import annotations

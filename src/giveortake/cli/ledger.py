@@ -1,7 +1,8 @@
 """`giveortake ledger`: verify, show, export, restore, back up and move a ledger.
 
 - The path of a ledger in a command: it is not a TOML file, although that names one; and which table it is about.
-- What the custodian of a ledger does to it: restore, back up, move, index anew.
+- Verification, and the budget status of every level, with its burn-down.
+- What the custodian does to the store: restore, back up, move, index anew.
 """
 
 from __future__ import annotations
@@ -296,9 +297,8 @@ def _draw_burn_down(out: Console, levels: list[BudgetStatus], used: dict[int, li
     for level in levels:
         if level.number in used:
             points = [1 - share for _, share in used[level.number]]
-            grid.add_row(
-                f"  {level.kind}", Text(printable(level.name)), Text(sparkline(points), style="cyan"), _last(points)
-            )
+            line = Text(sparkline(points), style="cyan")
+            grid.add_row(f"  {level.kind}", Text(printable(level.name)), line, f"{floor(100 * points[-1])} % left")
     out.print("\n[bold]Burn-down[/]  what was left of each whole budget, neither spent nor given, charge by charge")
     out.print(grid)
 
@@ -352,10 +352,6 @@ def sparkline(points: list[Fraction]) -> str:
 def _bar(share: Fraction) -> str:
     full = floor(share * _BAR) if share < 1 else _BAR
     return "█" * full + "░" * (_BAR - full) + f" {floor(100 * share)} %"
-
-
-def _last(points: list[Fraction]) -> str:
-    return f"{floor(100 * points[-1])} % left"
 
 
 def _left(affordable: Fraction | None) -> str:

@@ -1,6 +1,6 @@
 """`giveortake survey`: plan a survey, randomise answers, estimate, write a respondent's page.
 
-The files that `giveortake survey` reads and writes.
+The files that it reads and writes come first, then the four actions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""A session with a service: its queries and workloads.
+"""Sessions and queries that a service answers, with the interfaces of `gt.protect(…)` sessions and of `session.Query`.
 
-- Questions that a service answers, with the interface of `session.Query`.
-- A session with a service: the interface of a `gt.protect(…)` session, for analysts with a token and no data.
+They are for analysts, who have a token and no data.
 """
 
 from __future__ import annotations

@@ -291,8 +291,6 @@ def counted(guarantee: Guarantee, rows: int) -> str:
     return f"one {column}: all its rows together count as much as {rows:,} row{'s' if rows > 1 else ''} at most"
 
 
-
-
 MOST_NOISE = 2.0  # of a sum, as a part of all rows: more is refused
 _STORED_PARAMETERS = (
     "target",

@@ -1,7 +1,7 @@
 """Charts of guarantees and budgets.
 
-- Charts of what a promise means: beliefs, attackers, groups, many releases, accuracy.
-- The two figures of [Lal20]: what a promise does to beliefs, and what it costs in precision.
+- What a guarantee means: beliefs, attackers, groups, many releases, accuracy.
+- The two figures of [Lal20]: what a guarantee does to beliefs, and what it costs in precision.
 - What is left of budgets, charge by charge.
 """
 

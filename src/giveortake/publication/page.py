@@ -1,7 +1,6 @@
-"""`report`: one release as a page that stands alone.
+"""`report`: one release as a page that stands alone, for people: no script, nothing loaded from anywhere.
 
-- How a report looks: the console's colours and type, on a page that may be printed.
-- `report`: one release as a page that stands alone, for people: no script, nothing loaded from anywhere.
+Its style comes first, the console's colours and type, on a page that may be printed; then its parts.
 """
 
 from __future__ import annotations
@@ -135,11 +134,8 @@ def page_of(tables: list[PublishedTable]) -> str:
         tag("title", title),
         tag("style", Markup(STYLE)),
     )
-    return f"<!doctype html>\n{_unclosed(tag('html', tag('head', head), tag('body', body), lang='en'))}\n"
-
-
-def _unclosed(page: Markup) -> str:
-    return str(page).replace("></meta>", ">")
+    page = str(tag("html", tag("head", head), tag("body", body), lang="en"))
+    return f"<!doctype html>\n{page.replace('></meta>', '>')}\n"
 
 
 def _title(table: PublishedTable) -> str:

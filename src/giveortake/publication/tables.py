@@ -1,7 +1,7 @@
-"""The tables that are published, and names that every target accepts.
+"""The tables that are published: those of releases, with margins, guarantee and caps as columns, and a catalogue.
 
-- Names of tables and columns that every target accepts: none is cut off, none occurs twice, none is read as SQL.
-- The tables that are published: those of releases, with margins, promise and caps as columns, and a catalogue.
+Names of tables and columns come first, which every target accepts: none is cut off, none occurs twice, none is read as
+SQL.
 """
 
 from __future__ import annotations
@@ -73,11 +73,6 @@ def shortened(name: str) -> str:
         return name
     digest = hashlib.sha256(encoded).hexdigest()[:8]
     return f"{encoded[: LONGEST - 9].decode(errors='ignore')}_{digest}"
-
-
-def quoted(name: str) -> str:
-    """A name quoted for SQL, whatever is in it."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 CATALOGUE = "releases"
@@ -286,7 +281,7 @@ def catalogue(
             table.query,
             moment(table.record.at),
             None if table.answer.guarantee is None else str(table.answer.guarantee),
-            None if table.answer.cost is None else _brief(table.answer.cost),
+            None if table.answer.cost is None else str(table.answer.cost).partition(":")[0],
             float(Fraction(table.answer.confidence)),
             "each" if table.answer.confidence.over == "cell" else "all together",
             caps_of(table.answer),
@@ -304,10 +299,6 @@ def catalogue(
         for index, (name, kind, _) in enumerate(_CATALOGUE)
     ]
     return Answer(columns), tuple((name, comment) for name, _, comment in _CATALOGUE)
-
-
-def _brief(cost: Any) -> str:
-    return str(cost).partition(":")[0]
 
 
 _LOW, _HIGH = "_low", "_high"

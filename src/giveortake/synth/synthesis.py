@@ -196,10 +196,24 @@ def synthesize(
 
 @told_by_name(_COLUMNS)
 @served_to_asker
-def quote(session: Session, *, columns: Sequence[str], **arguments: Any) -> SynthesisQuote:
+def quote(
+    session: Session,
+    *,
+    columns: Sequence[str],
+    workload: Any = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    bins: Mapping[str, Any] | None = None,
+    zeros: Sequence[Zero] = (),
+    rows: int | str = "released",  # noqa: ARG001 (costs nothing)
+    key: str | None = None,  # noqa: ARG001 (nothing is charged)
+    table: str | None = None,
+    progress: Callable[[int, int], None] | None = None,  # noqa: ARG001 (there is nothing to wait for)
+) -> SynthesisQuote:
     """What `synthesize` with the same arguments would cost and do. No row is read, and nothing is charged."""
-    decisive = {name: value for name, value in arguments.items() if name not in {"rows", "key", "progress"}}
-    return Synthesis.from_arguments(session, columns=columns, **decisive).quote()
+    return Synthesis.from_arguments(
+        session, columns=columns, workload=workload, epsilon=epsilon, delta=delta, bins=bins, zeros=zeros, table=table
+    ).quote()
 
 
 @final

@@ -1,11 +1,9 @@
-"""Documents that a service and its clients exchange.
+"""Documents that a service and its clients exchange, written by the one and read by the other.
 
-- Profiles as documents and back: the noisy counts and, for people, what is computed from them.
-- Quotes as documents and back.
-- Releases, approvals and ledger entries as documents.
-- Descriptions of data sets as documents and back: tables, columns and their domains; never a row or a count.
-- The state of a budget as a document: what is spent and left, in words and, if there is one, as a number.
-- Workloads as documents and back, and their answers.
+- Profiles and quotes; releases, approvals and ledger entries.
+- Budget status: what is spent and left, in words and, where there is one, as a number.
+- Data sets: tables, columns and their domains; never a row or a count.
+- Workloads and their answers.
 """
 
 from __future__ import annotations
@@ -241,11 +239,9 @@ def _price(approval: Approval) -> str | None:
 
 def _questions(record: Any) -> list[dict[str, Any]]:
     questions = record.get("questions", []) if isinstance(record, dict) else []
-    return [_question(question) for question in questions]
-
-
-def _question(question: dict[str, Any]) -> dict[str, Any]:
-    return {"sql": question.get("sql"), "spend": question["spend"], "caps": question.get("caps")}
+    return [
+        {"sql": question.get("sql"), "spend": question["spend"], "caps": question.get("caps")} for question in questions
+    ]
 
 
 def entry_document(entry: Entry) -> dict[str, Any]:

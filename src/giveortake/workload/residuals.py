@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.marginals import Contribution
-    from giveortake.mechanisms.mechanism import BoundedIntegers
+    from giveortake.mechanisms.mechanism import BoundedIntegers, PrefixStrategy
     from giveortake.randomness import Entropy, IntArray
     from giveortake.workload.bound_workload import BoundWorkload
 

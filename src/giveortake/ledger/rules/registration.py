@@ -52,6 +52,7 @@ def other_domains(name: str, first: dict[str, Any], domains: object) -> LedgerMi
     return LedgerMismatch(
         f"the data set {name!r} is in the ledger with other domains: "
         f"{'; '.join(listed) or 'other tables'}{f'; and {unlisted} more' if unlisted else ''}",
+        field="domains",
         hint=hint,
     )
 
@@ -432,6 +433,7 @@ def _same(
             )
             raise LedgerMismatch(
                 f"the {kind} {level.name!r} is in the ledger with another {field}: {before}, not {now}",
+                field=field,
                 hint=Advice("state it as it was registered; {change_budget} changes a budget, and records the change"),
             )
 
@@ -539,6 +541,7 @@ def people_of(state: State, name: str, population: str | None, new_population: s
             raise LedgerMismatch(
                 f"the data set {name!r} is in the ledger with another population: {registered.population!r}, "
                 f"not {chosen!r}",
+                field="population",
                 hint="leave it out, or register the table under another name",
             )
         return registered.population

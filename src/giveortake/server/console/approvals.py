@@ -11,7 +11,7 @@ from giveortake.server import custodian_routes
 from giveortake.server.console.charts import meter
 from giveortake.server.console.login import NOTHING, Notice, notice_of
 from giveortake.server.console.views import asking_for, at, page, price
-from giveortake.server.responses import Refused
+from giveortake.server.responses import Refusal
 from giveortake.server.routes import Call, Result, Route, object_of, text
 
 DAYS = {"1": "for a day", "7": "for a week", "30": "for 30 days", "": "without an end"}
@@ -39,7 +39,7 @@ async def decided(call: Call) -> Result:
                 at(call, path=path, reason=reason or _APPROVED, **_end(form.get("days", "")))
             )
             title = f"Approved, once, {DAYS[form.get('days', '')]}: it goes through when it is asked again"
-    except Refused as refused:
+    except Refusal as refused:
         return await _approvals_page(call, notice_of(refused))
     return await _approvals_page(
         call, Notice("done", title, "", "", "Written to the ledger, with your token's name.", calm=True)

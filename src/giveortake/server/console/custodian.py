@@ -11,7 +11,7 @@ from giveortake.exact import rough_percent
 from giveortake.server import custodian_routes
 from giveortake.server.console.login import Notice, notice_of
 from giveortake.server.console.views import amount, at, page, parsed_number, whole
-from giveortake.server.responses import Refused, malformed
+from giveortake.server.responses import Refusal, malformed
 from giveortake.server.routes import Call, Result, Route, object_of, text
 
 _REASON = "by the custodian, in the console"
@@ -22,7 +22,7 @@ _COUNTS = {"failures": "Failures at most", "questions": "Questions at most"}
 _DATASET = re.compile(r"dataset-(.+)", re.DOTALL)
 
 
-async def desk(call: Call) -> Result:
+async def overview(call: Call) -> Result:
     """The page of everything that a custodian decides."""
     return await _custodian_page(call)
 
@@ -32,7 +32,7 @@ async def act(call: Call) -> Result:
     form = {name: value.strip() for name, value in call.body.items()}
     try:
         title, page_values = await _ACTS[form["do"]](call, form)
-    except Refused as refused:
+    except Refusal as refused:
         # The form stays open, as it was filled in.
         return await _custodian_page(call, notice=notice_of(refused), typed=form)
     return await _custodian_page(
@@ -56,6 +56,8 @@ async def _custodian_page(
     tokens: Any = await custodian_routes.tokens(empty)
     waiting: Any = await custodian_routes.approvals(empty)
     failed: Any = await custodian_routes.failures(empty)
+    document = await call.service.ask_ledger(call, "populations", datasets=list(call.who.datasets))
+    populations: dict[str, str] = document["populations"]
     return page(
         call,
         "custodian.html",
@@ -65,7 +67,8 @@ async def _custodian_page(
         typed=typed or {},
         secret=secret,
         checked=checked,
-        datasets=list(call.who.datasets),
+        populations=populations,
+        ticked={name for name in populations if populations[name] == next(iter(populations.values()))},
         analysts=[_person(analyst) for analyst in people["analysts"]],
         levels=[_level(level) for level in budgets["levels"]],
         tokens=tokens["tokens"],
@@ -224,6 +227,6 @@ _FORM = {
 }
 
 ROUTES = (
-    Route("GET", "/custodian", "custodian", "everything at one look", desk, page=True),
+    Route("GET", "/custodian", "custodian", "everything at one look", overview, page=True),
     Route("POST", "/custodian", "custodian", "one act", act, body=_FORM, page=True),
 )

@@ -1,8 +1,8 @@
-"""The pages of releases: the log, one release, refinements, and differences of two.
+"""The pages of releases: the list, one release, refining it, and what changed between two.
 
 - The difference of two releases, row by row: how much each number changed, with an interval that holds the change.
 - What a release measures, which of its numbers are uncertain, and what spend would narrow them.
-- The pages of releases: the log, one release, refining it, and what changed between two of them.
+- The pages themselves.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from giveortake.server.console.views import (
     table_view,
     terms_of,
 )
-from giveortake.server.responses import Refused, malformed
+from giveortake.server.responses import Refusal, malformed
 from giveortake.server.routes import PLACE, RELEASE, Call, Result, Route, Schema, object_of, text
 from giveortake.wire.documents import release_of
 
@@ -110,7 +110,7 @@ def difference(before: Answer, after: Answer) -> Difference:
     common = [
         column.name
         for column in after.estimates
-        if column.name in columns_before and _subtracts(column, columns_before[column.name])
+        if column.name in columns_before and {column.kind, columns_before[column.name].kind} <= NUMBERS
     ]
     if not common:
         raise QueryRefused(
@@ -144,10 +144,6 @@ def _notes(before: Answer, after: Answer) -> list[str]:
         first, second = (printable(str(answer.caps or "everything of a person counts")) for answer in (before, after))
         return [f"they count differently: {first} in the first, {second} in the second; part of a change may be that"]
     return []
-
-
-def _subtracts(one: Column, other: Column) -> bool:
-    return one.kind in NUMBERS and other.kind in NUMBERS
 
 
 def _row_indices(answer: Answer, names: Sequence[str]) -> dict[tuple[Value, ...], int]:
@@ -412,7 +408,7 @@ async def log(call: Call) -> Result:
 
 
 async def _undecided(call: Call) -> list[dict[str, Any]]:
-    """The asker's own large spends that wait, or were decided and not asked again yet, the newest first."""
+    """The caller's own large spends that wait, or were decided and not asked again yet, the newest first."""
     if call.who.analyst is None:
         return []
     document: Any = await patiently(analyst_routes.approvals, at(call))
@@ -448,7 +444,7 @@ async def _release_page(call: Call, notice: Notice | None, spend_form: Form | No
         )
         try:
             quote = await refinement(call, refining_form, answer, record)
-        except Refused as refused:
+        except Refusal as refused:
             notice = notice_of(refused)
 
     def rendered() -> Result:
@@ -506,7 +502,7 @@ async def refined(call: Call) -> Result:
     key = key_of(nonce_of(call.body), "refine", name, release, terms)
     try:
         release, _ = await analyst_routes.refined(at(call, terms=terms, key=key))
-    except Refused as refused:
+    except Refusal as refused:
         return await _release_page(call, notice_of(refused), Form.from_body(call.body))
     return see(f"/releases/{in_address(name, safe='')}/{in_address(release, safe='')}")
 
@@ -515,7 +511,7 @@ async def compared(call: Call) -> Result:
     """The page of what changed from one release to another."""
     name = call.path["dataset"]
     if name not in call.who.datasets:  # absent and forbidden are one and the same
-        raise Refused("not_found")
+        raise Refusal("not_found")
     chosen = [call.query.get(side) for side in ("before", "after")]
     if None in chosen:
         notice = Notice("invalid", "Choose two releases", "One as before, one as after.", "", NOTHING, calm=True)
