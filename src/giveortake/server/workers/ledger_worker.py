@@ -91,7 +91,7 @@ def levels(book: Ledger, _request: Request) -> dict[str, Any]:
 def populations(book: Ledger, request: Request) -> dict[str, Any]:
     """The population that each data set is about."""
     with book.chain.looking() as transaction:
-        return {"populations": {name: transaction.book.dataset(name).population for name in request["datasets"]}}
+        return {"populations": {name: transaction.state.dataset(name).population for name in request["datasets"]}}
 
 
 def analysts(book: Ledger, request: Request) -> dict[str, Any]:
