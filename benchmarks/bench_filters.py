@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from giveortake.accounting.filters import Filter, Race, filter  # noqa: A004
+from giveortake.accounting.filters import ApproxDPFilter, Filter, filter  # noqa: A004
 from giveortake.accounting.pricing import Currency, Epsilon, Rho
 from giveortake.errors import BudgetExceeded
 from giveortake.privacy import ApproxDP, events
@@ -73,9 +73,9 @@ def run(report: Report) -> None:
     report.note("Advanced is [Rot11, Thm 6]: it needs all queries to be alike and declared beforehand.")
 
 
-def alone(currency: Currency, delta: Fraction) -> Race:
+def alone(currency: Currency, delta: Fraction) -> ApproxDPFilter:
     """One contestant with the whole budget."""
-    return Race(BUDGET, keys=0, contestants=[(currency, delta)])
+    return ApproxDPFilter(BUDGET, keys=0, contestants=[(currency, delta)])
 
 
 def admitted(guard: Filter, first: Sequence[Event], then: Event) -> int:

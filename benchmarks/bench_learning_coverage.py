@@ -10,12 +10,12 @@ import polars as pl
 import giveortake as gt
 from giveortake.learn.linear import Evidence, LeastDistance
 from giveortake.session.learning_data import LearningData
-from learning_redraws import DrawnPasses
+from learning_redraws import DrawnSums
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from giveortake.learn.linear import LinearTask
+    from giveortake.learn.linear import LinearPlan
     from harness.report import Report
 
 REDRAWS = 1_000
@@ -39,11 +39,11 @@ def run(report: Report) -> None:
 
 def redraws(n: int, epsilon: str, times: int, seed: int = 0) -> tuple[np.ndarray[Any, Any], list[Evidence]]:
     """For each redraw and each slope whether its interval holds the truth; and what was released."""
-    task = linear_task(epsilon)
-    mu, held, found = float(task.ground.mu), [], []
+    plan = linear_plan(epsilon)
+    mu, held, found = float(plan.context.mu), [], []
     for time in range(times):
         random = np.random.default_rng([seed, time])
-        evidence = task.learn(DrawnPasses(rows(n, random), mu, random)).evidence  # type: ignore[arg-type]  # (as good)
+        evidence = plan.learn(DrawnSums(rows(n, random), mu, random)).evidence  # type: ignore[arg-type]  # (as good)
         if evidence is None:
             raise NotImplementedError("a fit without intervals")
         held.append([distance(evidence, place, truth) <= MOST for place, truth in enumerate(TRUTH, 1)])
@@ -56,12 +56,12 @@ def distance(evidence: Evidence, place: int, truth: float) -> float:
     return LeastDistance(evidence, evidence.transform[place]).distance(truth - float(evidence.shift[place]))
 
 
-def linear_task(epsilon: str) -> LinearTask:
+def linear_plan(epsilon: str) -> LinearPlan:
     """The fit that is repeated; its session has no rows worth the name."""
     nothing = pl.DataFrame({"x": [0.0], "z": [0.0], "kind": ["a"], "y": [0.0]})
     with gt.protect(nothing, unit=gt.ROW, budget=gt.ApproxDP(10, "1e-5"), domains=DOMAINS, name="t") as s:
         learner = gt.learn.LinearRegression("y", epsilon=epsilon, delta="1e-6", intervals=True)
-        return learner._task(LearningData.of(s))  # noqa: SLF001 (the fit without its charge)
+        return learner._plan(LearningData.of(s))  # noqa: SLF001 (the fit without its charge)
 
 
 def rows(n: int, random: np.random.Generator) -> dict[str, Any]:

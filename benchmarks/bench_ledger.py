@@ -21,7 +21,7 @@ from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
 from bench_crash import server
-from giveortake.ledger.chain.index import Finds, Sieve
+from giveortake.ledger.chain.index import EntryIndex, Sieve
 from giveortake.ledger.opening import opened
 from giveortake.ledger.state.checkpoints import EVERY
 from giveortake.privacy import PureDP
@@ -107,14 +107,14 @@ def shown(found: dict[str, Any]) -> str:
 def filled(where: str, charges: int, report: Report | None = None) -> float | None:
     """A ledger with as many charges and answers, written by what writes every charge, up to a checkpoint by one commit.
 
-    So its entries, indexes and checkpoints are those that as many single commits write. A book that has seen all names
+    So its entries, indexes and checkpoints are those that as many single commits write. A state that has seen all names
     from the first on, as only this one has, need not look up which are new.
     """
     began = time.process_time()
     with opened(where) as ledger:
         chain = ledger.chain
-        with chain.looking() as draft:
-            written = draft.book.asked
+        with chain.looking() as transaction:
+            written = transaction.state.asked
         if written >= charges:
             return None
         ledger.population("people", budget=PureDP(1000), unit="person")
@@ -122,9 +122,9 @@ def filled(where: str, charges: int, report: Report | None = None) -> float | No
         for number in range(ANALYSTS):
             ledger.analyst(f"analyst {number}", datasets=["visits"], budget=PureDP(10))
         if not written:
-            chain._book.finds = Finds(sieve=Sieve(NAMES * charges))  # noqa: SLF001 (what is said above)
+            chain._state.entry_index = EntryIndex(sieve=Sieve(NAMES * charges))  # noqa: SLF001 (what is said above)
         while written < charges:
-            room = EVERY - (chain.length - chain._book.hashes.base)  # noqa: SLF001 (entries until a checkpoint)
+            room = EVERY - (chain.length - chain._state.hashes.base)  # noqa: SLF001 (entries until a checkpoint)
             first, written = written, min(charges, written + max(1, -(-room // 2)))
             write(ledger, first, written)
             if report is not None and report.progress is not None:
@@ -135,12 +135,12 @@ def filled(where: str, charges: int, report: Report | None = None) -> float | No
 def write(ledger: Ledger, first: int, last: int) -> None:
     """Charges and answers as `reserve` and `settle` write them: entries, states of filters, and indexes.
 
-    Only what those look up beforehand, to find that nobody has asked this yet, is left out; the book refuses a key that
-    is used twice, and an answer to what is not waiting for one.
+    Only what those look up beforehand, to find that nobody has asked this yet, is left out; the state refuses a key
+    that is used twice, and an answer to what is not waiting for one.
     """
-    with ledger.chain.changing() as draft:
-        levels = [grant.level for each in range(ANALYSTS) for grant in draft.book.grants_of(f"analyst {each}")]
-        guards = {level.number: draft.filter_of(level) for level in levels}
+    with ledger.chain.changing() as transaction:
+        levels = [grant.level for each in range(ANALYSTS) for grant in transaction.state.grants_of(f"analyst {each}")]
+        guards = {level.number: transaction.filter_of(level) for level in levels}
         for number in range(first, last):
             analyst = number % ANALYSTS
             level = levels[analyst].number
@@ -150,8 +150,8 @@ def write(ledger: Ledger, first: int, last: int) -> None:
             after.charge(EVENT)
             asker = {"analyst": f"analyst {analyst}", "key": f"key {number}", "question": f"question {number}"}
             content = ASKED | asker | {"id": token_hex(12), "levels": {str(level): None}}
-            paid = draft.add("reserved", content, {level: after})
-            draft.add("settled", {"reservation": paid.number, "answer": {"n": number}})
+            paid = transaction.add("reserved", content, {level: after})
+            transaction.add("settled", {"reservation": paid.number, "answer": {"n": number}})
 
 
 def in_a_child(what: str, where: str, *more: str) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def child(what: str, where: str, *more: str) -> dict[str, Any]:
                 while page := ledger.entries(after=last):
                     last = page[-1].number
             case "lengthen":  # until the next charge would write a checkpoint
-                while ledger.chain.length - ledger.chain._book.hashes.base < EVERY - 1:  # noqa: SLF001 (what is measured)
+                while ledger.chain.length - ledger.chain._state.hashes.base < EVERY - 1:  # noqa: SLF001 (what is measured)
                     key = f"longer {time.time_ns()}"
                     ledger.reserve(EVENT, dataset="visits", analyst="analyst 0", key=key, question=key)
             case "charge":

@@ -81,7 +81,7 @@ def _steps(began: AdaptiveRun, dice: random.Random, rho: Fraction) -> tuple[int,
                 case 1:
                     began.measure((A, B), part, residual=True)
                 case 2:
-                    offered = [Candidate.of(np.full(size, 7.0)) for size in (3, 6)]
+                    offered = [Candidate.from_counts(np.full(size, 7.0)) for size in (3, 6)]
                     began.select([(A,), (A, B)], offered, part)
         refused += len(began.steps) == before
     return len(began.steps), refused

@@ -16,8 +16,8 @@ from giveortake.local import (
     Rappor,
     UnaryEncoding,
 )
-from giveortake.local.categories import grouped_sums
 from giveortake.local.frequencies import rescaled
+from giveortake.local.heavy_hitters import grouped_sums
 from harness.report import Case, Report, faster, timed
 from harness.terms import Terms, entry
 

@@ -19,7 +19,7 @@ import polars as pl
 import giveortake as gt
 from giveortake.compile import Caps, Spend
 from giveortake.session.session import mechanism_of
-from giveortake.workload.bound_workload import AskedWorkload, Layout
+from giveortake.workload.bound_workload import BoundWorkload, Layout
 from giveortake.workload.measurement import measured
 from giveortake.workload.residuals import least_noise
 
@@ -77,7 +77,7 @@ def _coverage(report: Report, session: Session, columns: list[str]) -> None:
     """How often intervals of 95 % hold, over draws of a workload."""
     draws = 100 if report.quick else 2000
     mechanism = mechanism_of(session)
-    asked = AskedWorkload.of(
+    asked = BoundWorkload.of(
         gt.workload.marginals(columns[3:9], up_to=2), session.catalog.private["adult"], Caps(), "add-remove"
     )
     for name, spend in (("Gaussian", Spend(rho=Fraction(RHO))), ("Laplace", Spend(epsilon=Fraction(1)))):

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from giveortake.server import pool, worker
 from giveortake.server.running import running
+from giveortake.server.workers import pool, worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,12 @@ LONGEST = 60.0  # seconds without an answer after which something hangs
 
 def warm(ledger: str) -> None:
     """Import what workers need, before the first is forked."""
-    for heavy in ("giveortake.server.session_worker", "giveortake.server.ledger_worker", "duckdb", "polars"):
+    for heavy in (
+        "giveortake.server.workers.session_worker",
+        "giveortake.server.workers.ledger_worker",
+        "duckdb",
+        "polars",
+    ):
         import_module(heavy)
     if ledger.startswith("postgresql://"):
         import_module("giveortake.ledger.chain.postgres")

@@ -21,7 +21,7 @@ from giveortake.errors import LedgerError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from giveortake.ledger import Entry, Ledger, Standing
+    from giveortake.ledger import BudgetStatus, Entry, Ledger
     from harness.report import Report
 
 
@@ -76,7 +76,7 @@ class Left:
     """The entries of a ledger that verifies, and its levels."""
 
     history: list[Entry]
-    levels: list[Standing]
+    levels: list[BudgetStatus]
 
     def __post_init__(self) -> None:
         self.reserved = {entry.number: entry.content for entry in self.history if entry.kind == "reserved"}

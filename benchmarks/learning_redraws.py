@@ -27,8 +27,8 @@ _LESS = 1 - 2.0**-48
 
 
 @final
-class DrawnPasses:
-    """What a task asks of passes, over columns in memory."""
+class DrawnSums:
+    """What a plan asks of noisy sums, over columns in memory."""
 
     charged = True
     release_id = "redrawn"
@@ -54,10 +54,10 @@ def integers(asked: VectorSum, rows: Columns) -> npt.NDArray[np.float64]:
     rows = _derived(asked.relation, rows)
     steps = np.empty((count, len(asked.values)))
     for place, each in enumerate(asked.values):
-        if each.of is None or each.quantum is None:
+        if each.expression is None or each.quantum is None:
             raise NotImplementedError(each)
         low, high = float(each.quantum.low), float(each.quantum.high)
-        found = np.clip(np.broadcast_to(_value(each.of, rows), (count,)).astype(float), low, high)
+        found = np.clip(np.broadcast_to(_value(each.expression, rows), (count,)).astype(float), low, high)
         steps[:, place] = np.floor(found * float(1 / each.quantum.granularity) + 0.5)
     if asked.is_gram:
         lengths = (steps**2).sum(axis=1)

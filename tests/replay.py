@@ -35,8 +35,7 @@ from giveortake.compile.partition_selection import NoisyWeights, with_keys
 from giveortake.engines import Engine, Keys
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Sensitive, WeightedKeys
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
-from giveortake.mechanisms.mechanism import Mechanism
+from giveortake.mechanisms.mechanism import BoundedIntegers, Mechanism
 from giveortake.privacy import Unit
 from giveortake.privacy.events import Event
 from giveortake.session import Session

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from demo_service import running_demo
-from giveortake.server.pool import Worker
+from giveortake.server.workers.pool import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 TAMPERED = """
 import os, sys
 from pathlib import Path
-if "giveortake.server.worker" in sys.orig_argv:
+if "giveortake.server.workers.worker" in sys.orig_argv:
     from giveortake.engines.duckdb.engine import DuckDBEngine
     from giveortake.engines.runtime import out_of_time
-    from giveortake.ledger.ledger import Records
-    from giveortake.server import ledger_worker, session_worker
-    folder, verifying_as_usual = Path({!r}), Records.verifying
+    from giveortake.ledger.ledger import Ledger
+    from giveortake.server.workers import ledger_worker, session_worker
+    folder, verifying_as_usual = Path({!r}), Ledger.verifying
     guarded_as_usual, formatted_as_usual = DuckDBEngine._guarded, session_worker.formatted
 
     def guarded(self, *statement):
@@ -54,7 +54,7 @@ if "giveortake.server.worker" in sys.orig_argv:
             raise OverflowError
         return (yield from verifying_as_usual(self))
 
-    DuckDBEngine._guarded, session_worker.formatted, Records.verifying = guarded, formatted, verifying
+    DuckDBEngine._guarded, session_worker.formatted, Ledger.verifying = guarded, formatted, verifying
     ledger_worker._TURN = 0.0
 """
 
@@ -82,6 +82,6 @@ def running_tampered(folder: Path) -> Iterator[Running]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Worker, "start", start_tampered)
-        patched.setattr("giveortake.server.pool.os", SimpleNamespace(environ=environment))
+        patched.setattr("giveortake.server.workers.pool.os", SimpleNamespace(environ=environment))
         with running_demo(folder) as service:
             yield service

@@ -29,7 +29,7 @@ from giveortake.engines import (
 )
 from giveortake.errors import InvalidParameter, NotFound, QueryFailed, QueryRefused
 from giveortake.mechanisms import Sensitive
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.plan import ColumnReference, Domain, Kind, Relation, Scan, Value
 
 
@@ -130,7 +130,7 @@ class SQLiteEngine:
         found = {tuple(row[:-1]): row[-1] for row in rows}
         values: list[tuple[Value, ...]] = [each.values or () for each in tally.keys.columns]
         counts = [found.get(key, 0) for key in itertools.product(*values)]
-        return [BoundedIntegers.of(counts, summand.most) for summand in tally.summands]
+        return [BoundedIntegers.clamped(counts, summand.most) for summand in tally.summands]
 
     def _run(self, text: str) -> list[tuple[Any, ...]]:
         """Run a statement. What SQLite says when it fails may quote rows, and is not told."""

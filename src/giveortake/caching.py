@@ -1,8 +1,8 @@
-"""Caches that belong to whoever asks.
+"""Caches of results, one for each session.
 
 How long an analyst waits must not tell what another has asked. A cache of the process that is keyed by spends or by
-questions would tell. So results are cached for the asker who is being served: every session holds a `Cache` of its own,
-and `serving` names the one to use. Outside of sessions there is one cache for the process.
+questions would tell. So every session holds a `Cache` of its own, and `serving` names the one to use. Outside of
+sessions there is one cache for the process.
 
 `functools.lru_cache` is for functions whose arguments no analyst can choose.
 """
@@ -24,7 +24,7 @@ _Result = TypeVar("_Result")
 
 @final
 class Cache:
-    """The latest results of `cached` functions, for one asker. Threads may share it."""
+    """The latest results of `cached` functions, for one session. Threads may share it."""
 
     def __init__(self) -> None:
         self._functions: dict[Callable[..., Any], Callable[..., Any]] = {}
@@ -40,7 +40,7 @@ _current: ContextVar[Cache] = ContextVar("cache", default=Cache())  # noqa: B039
 
 @contextmanager
 def serving(cache: Cache) -> Iterator[None]:
-    """Use this cache, which is the asker's, until the block ends."""
+    """Use this cache, which is a session's, until the block ends."""
     token = _current.set(cache)
     try:
         yield
@@ -73,7 +73,7 @@ def _served(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def cached(size: int) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
-    """Cache the latest `size` results of a function of hashable arguments, for each asker apart.
+    """Cache the latest `size` results of a function of hashable arguments, for each session apart.
 
     >>> calls = []
     >>> @cached(2)

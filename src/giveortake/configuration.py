@@ -1,8 +1,8 @@
-"""Sessions described in a TOML file.
+"""Sessions described in a TOML file, with the names of the arguments of `gt.protect`, for commands and servers.
 
-- Domains in a TOML file: what is written there otherwise than in Python, refused with how it is written.
-- Write configurations as TOML text, for `configuration` to read, without invisible characters.
-- Sessions described in a TOML file, with the names of the arguments of `gt.protect`, for commands and servers.
+- TOML as text without invisible characters, for `init` and for tables that are added to a service.
+- Domains that are not written as they are in Python: refused with how they are written.
+- Sections: checked, and opened as sessions.
 """
 
 from __future__ import annotations
@@ -146,33 +146,35 @@ class Configuration:
 
     file: Path
     name: str
-    said: Mapping[str, Any]
+    settings: Mapping[str, Any]
 
     def __repr__(self) -> str:
-        settings = {key: safe_text(value) for key, value in self.said.items()}
-        return f"Configuration(file={self.file!r}, name={self.name!r}, said={settings!r})"
+        settings = {key: safe_text(value) for key, value in self.settings.items()}
+        return f"Configuration(file={self.file!r}, name={self.name!r}, settings={settings!r})"
 
     @property
     def ledger(self) -> str | None:
         """Where the section keeps its ledger, if it says so."""
-        path: str | None = self.said.get("ledger")
+        path: str | None = self.settings.get("ledger")
         return path
 
     @property
     def mark(self) -> str | None:
         """Where the section keeps the ledger's mark, if it says so."""
-        path: str | None = self.said.get("mark")
+        path: str | None = self.settings.get("mark")
         return path
 
     def require_one_budget(self) -> None:
         """Refuse a second ledger if there is one beside the table already."""
-        if "owner_confirms" in self.said:
+        if "owner_confirms" in self.settings:
             return
-        require_no_other_ledger(files_of(self.said["source"]), self.ledger, section=self.name, configuration=self.file)
+        require_no_other_ledger(
+            files_of(self.settings["source"]), self.ledger, section=self.name, configuration=self.file
+        )
 
     def open(self, **instead: Any) -> Session:
         """Open the session; `instead` overrides what the file says."""
-        settings = {**self.said, **instead}
+        settings = {**self.settings, **instead}
         if "ledger" not in instead:
             self.require_one_budget()
         if settings.get("ledger") == MEMORY:
@@ -191,10 +193,10 @@ def from_toml(path: str | Path, name: str | None = None) -> Session:
 
     Paths in the file are relative to the file. Unknown keys are refused, never skipped.
     """
-    return chosen(configurations(path), name).open()
+    return select_section(configurations(path), name).open()
 
 
-def chosen(sections: Mapping[str, Configuration], name: str | None, called: str = "name") -> Configuration:
+def select_section(sections: Mapping[str, Configuration], name: str | None, called: str = "name") -> Configuration:
     """The configuration of that name, or the only one."""
     file = next(iter(sections.values())).file
     if name is None and len(sections) > 1:
@@ -217,14 +219,14 @@ def configurations(path: str | Path) -> dict[str, Configuration]:
         if file.suffix.lower() in _TABLES:
             about = f"`giveortake init {file}` writes a TOML file about it"
             raise InvalidParameter("file", file.name, "is a table, and no TOML file", hint=about) from None
-        raise InvalidParameter("file", file.name, f"is not TOML: {error}", hint=_mended(file, error)) from None
+        raise InvalidParameter("file", file.name, f"is not TOML: {error}", hint=_repair_hint(file, error)) from None
     sections = {name: section for name, section in content.items() if name != SERVER}
     if not sections:
         raise InvalidParameter("file", file.name, "describes no session", hint=_EXAMPLE)
     return {name: _configuration(file, name, section) for name, section in sections.items()}
 
 
-def _mended(file: Path, error: ValueError) -> str:
+def _repair_hint(file: Path, error: ValueError) -> str:
     """What may be wrong with the line at which a file stops to be TOML."""
     match = re.search(r"at line (\d+)", str(error))
     if match is None:
@@ -239,62 +241,61 @@ def _mended(file: Path, error: ValueError) -> str:
 
 
 def _configuration(file: Path, name: str, section: object) -> Configuration:
-    where = _Location(file, name)
+    location = _Location(file, name)
     if not isinstance(section, Mapping):
-        raise where.refusal(None, section, "stands outside any section", hint=f"begin with [{_example(name)}]")
-    where.require_known("", section, _KNOWN)
-    where.require_filled_in(section)
+        example = "trips" if name in _KNOWN else name
+        raise location.refusal(None, section, "stands outside any section", hint=f"begin with [{example}]")
+    location.require_known("", section, _KNOWN)
+    location.require_filled_in(section)
     for key in _REQUIRED:
         if key not in section:
-            raise where.refusal(key, None, "is missing", hint=_MISSING[key])
+            raise location.refusal(key, None, "is missing", hint=_MISSING[key])
     settings: dict[str, Any] = {
-        "source": _source(where, section["source"]),
-        "budget": _budget(where, section["budget"]),
+        "source": _source(location, section["source"]),
+        "budget": _budget(location, section["budget"]),
     }
     for key in _TEXTS:
         if key in section:
-            settings[key] = where.text(key, section[key])
+            settings[key] = location.text(key, section[key])
     for key in _NUMBERS:
         if key in section:
-            settings[key] = where.number(key, section[key])
-    settings |= _appended(where, section)
-    settings |= _rows_per_person(where, section)
-    settings["unit"] = unit_said(settings["unit"])
-    if "ledger" in settings:
-        settings["ledger"] = _ledger(file, settings["ledger"])
-    for key in ("spool", "mark"):
-        if key in settings:
+            settings[key] = location.number(key, section[key])
+    settings |= _appended(location, section)
+    settings |= _rows_per_person(location, section)
+    settings["unit"] = parse_unit(settings["unit"])
+    for key in ("ledger", "spool", "mark"):
+        if key in settings and (key, settings[key]) != ("ledger", MEMORY):
             settings[key] = beside(file, settings[key])
     if "domains" in section:
-        settings["domains"] = _domains(where, section["domains"], files_of(settings["source"]))
+        settings["domains"] = _domains(location, section["domains"], files_of(settings["source"]))
     if "public" in section:
-        listed = where.table("public", section["public"])
+        listed = location.table("public", section["public"])
         settings["public"] = {
-            table: beside(file, where.text(f"public.{table}", value, hint='public = { regions = "regions.csv" }'))
+            table: beside(file, location.text(f"public.{table}", value, hint='public = { regions = "regions.csv" }'))
             for table, value in listed.items()
         }
     return Configuration(file, name, settings)
 
 
-def _appended(where: _Location, section: Mapping[str, Any]) -> dict[str, bool]:
+def _appended(location: _Location, section: Mapping[str, Any]) -> dict[str, bool]:
     value = section.get("appended", False)
     if not isinstance(value, bool):
-        raise where.refusal("appended", value, "is neither true nor false", hint="appended = true")
+        raise location.refusal("appended", value, "is neither true nor false", hint="appended = true")
     return {"appended": True} if value else {}
 
 
-def _rows_per_person(where: _Location, section: Mapping[str, Any]) -> dict[str, Any]:
+def _rows_per_person(location: _Location, section: Mapping[str, Any]) -> dict[str, Any]:
     """The cap on rows per person, if stated: one number for all tables, or one for each."""
     value = section.get("rows_per_person")
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        return {"rows_per_person": where.number("rows_per_person", value)}
-    numbers = {name: where.number(f"rows_per_person.{name}", number) for name, number in value.items()}
+        return {"rows_per_person": location.number("rows_per_person", value)}
+    numbers = {name: location.number(f"rows_per_person.{name}", number) for name, number in value.items()}
     return {"rows_per_person": numbers}
 
 
-def unit_said(text: str) -> Unit:
+def parse_unit(text: str) -> Unit:
     """The unit that a text names: `gt.ROW` for exactly "row", else the column that names a person."""
     return ROW if text == WORD_FOR_ROWS else unit(text)
 
@@ -347,35 +348,31 @@ class _Location:
         raise self.refusal(key, value, "is not a table", hint=f"write a section [{self.section}.{key}]")
 
 
-def _source(where: _Location, value: object) -> Any:
+def _source(location: _Location, value: object) -> Any:
     hint = 'source = "trips.parquet", a list of Parquet files, or { trips = "trips.csv", people = "people.csv" }'
     if isinstance(value, Mapping) and value:
-        return {name: _source(where, source) for name, source in value.items()}
+        return {name: _source(location, source) for name, source in value.items()}
     if isinstance(value, list) and value:
-        return [beside(where.file, where.text("source", path, hint=hint)) for path in value]
-    return beside(where.file, where.text("source", value, hint=hint))
+        return [beside(location.file, location.text("source", path, hint=hint)) for path in value]
+    return beside(location.file, location.text("source", value, hint=hint))
 
 
-def _ledger(file: Path, text: str) -> str:
-    return text if text == MEMORY else beside(file, text)
-
-
-def _budget(where: _Location, value: object) -> Guarantee:
+def _budget(location: _Location, value: object) -> Guarantee:
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         value = {"epsilon": value}
     if not isinstance(value, Mapping):
-        raise where.refusal("budget", value, "is not a budget", hint=_MISSING["budget"])
-    where.require_known("budget.", value, ("epsilon", "delta", "rho", "mu"))
+        raise location.refusal("budget", value, "is not a budget", hint=_MISSING["budget"])
+    location.require_known("budget.", value, ("epsilon", "delta", "rho", "mu"))
     try:
-        return budget_said(value)
+        return parse_budget(value)
     except InvalidParameter as error:
-        raise where.refusal("budget", dict(value), f"is refused: {error.message}", hint=_MISSING["budget"]) from None
+        raise location.refusal("budget", dict(value), f"is refused: {error.message}", hint=_MISSING["budget"]) from None
 
 
-def budget_said(value: Mapping[str, Any]) -> Guarantee:
+def parse_budget(value: Mapping[str, Any]) -> Guarantee:
     """The promise that `epsilon` (with `delta`), `rho` or `mu` state.
 
-    >>> budget_said({"epsilon": "1", "delta": "1e-8"})
+    >>> parse_budget({"epsilon": "1", "delta": "1e-8"})
     ApproxDP('1', '1e-8')
     """
     named = sorted(value)
@@ -391,12 +388,12 @@ def budget_said(value: Mapping[str, Any]) -> Guarantee:
     raise InvalidParameter("budget", dict(value), "does not state exactly one promise", hint=hint)
 
 
-def _domains(where: _Location, value: object, files: list[str]) -> dict[str, Any]:
+def _domains(location: _Location, value: object, files: list[str]) -> dict[str, Any]:
     """Domains as they are written; a list of two numbers could mean bounds or keys, and is refused."""
-    domains = dict(where.table("domains", value))
+    domains = dict(location.table("domains", value))
     for column, declaration in domains.items():
-        if (refused := problem(column, declaration, _KNOWN, where.section, files)) is not None:
-            raise where.refusal(f"domains.{column}", declaration, refused[0], hint=refused[1])
+        if (refused := problem(column, declaration, _KNOWN, location.section, files)) is not None:
+            raise location.refusal(f"domains.{column}", declaration, refused[0], hint=refused[1])
     return domains
 
 
@@ -420,10 +417,6 @@ def in_toml(hint: str | None) -> str | None:
         hint = hint.replace(python, toml)
     hint = re.sub(r"comes first: \((.+), (.+)\)$", r"comes first: { bounds = [\1, \2] }", hint)
     return re.sub(r'name="([^"]*)", population=("[^"]*")', r"rename the section to [\1] and add population = \2", hint)
-
-
-def _example(name: str) -> str:
-    return "trips" if name in _KNOWN else name
 
 
 _OPTION = re.compile(r'--((?:new-)?population) ("[^"]*")')  # of a command that would be told instead

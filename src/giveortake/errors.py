@@ -170,6 +170,10 @@ class InvalidParameter(GiveOrTakeError, ValueError):
             return f"{name} {self.problem}"
         return f"{name} = {_shortened(HIDDEN if _is_table(self.value) else self.value)} {self.problem}"
 
+    def called(self, label: str) -> str:
+        """The message with the parameter called something else; as it is if it was reworded since."""
+        return self.named(label) if self.message == self.named(self.name) else self.message
+
 
 class MismatchedPromises(GiveOrTakeError, ValueError):
     """Two promises protect different units, or count neighbours differently, and cannot be combined."""
@@ -180,7 +184,7 @@ class Unprovable(GiveOrTakeError, ValueError):
 
 
 class NotFound(GiveOrTakeError, LookupError):
-    """Something that was named does not exist, or is not the asker's: a file, a table, a release, an analyst."""
+    """Something that was named does not exist, or is not the analyst's: a file, a table, a release, an analyst."""
 
 
 class ForeignReports(GiveOrTakeError, ValueError):
@@ -280,7 +284,16 @@ class LedgerUnavailable(LedgerError, OSError):
 
 
 class LedgerMismatch(LedgerError, ValueError):
-    """Something was opened again with another budget, unit, domain or table than the ledger holds."""
+    """Something was opened again with another budget, unit, domain or table than the ledger holds.
+
+    `field` names what was registered otherwise, if it is that.
+    """
+
+    field: str | None = None
+
+    def __init__(self, message: str, *, field: str | None = None, hint: str | None = None) -> None:
+        self.field = field
+        super().__init__(message, hint=hint)
 
 
 class SameTable(LedgerError, ValueError):
@@ -292,7 +305,7 @@ class IdempotencyConflict(LedgerError, ValueError):
 
 
 class AccessDenied(LedgerError, PermissionError):
-    """The asker has no access, for example after they were revoked. What belongs to others is `NotFound`."""
+    """The analyst has no access, for example after they were revoked. What belongs to others is `NotFound`."""
 
 
 class AllowanceExceeded(LedgerError, PermissionError):

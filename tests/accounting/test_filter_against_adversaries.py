@@ -22,7 +22,7 @@ from brute_force import (
 )
 
 from cases import all_cases
-from giveortake.accounting.filters import Filter, Race, filter  # noqa: A004
+from giveortake.accounting.filters import ApproxDPFilter, Filter, filter  # noqa: A004
 from giveortake.accounting.pricing import Currency, Divergence, Epsilon, Rho, SquaredMu
 from giveortake.exact import exp_up, log_up
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP, events, gaussian_delta
@@ -56,7 +56,10 @@ def contestants(delta: Fraction) -> dict[str, list[tuple[Currency, Fraction]]]:
 def test_no_adversary_beats_a_race(odds: list[Fraction], rounds: int, delta: Fraction) -> None:
     moves = [randomized_response(each) for each in odds]
     budget = ApproxDP(EPSILON, delta)
-    guards = [Race(budget), *(Race(budget, keys=0, contestants=each) for each in contestants(delta).values())]
+    guards = [
+        ApproxDPFilter(budget),
+        *(ApproxDPFilter(budget, keys=0, contestants=each) for each in contestants(delta).values()),
+    ]
     for guard in guards:
         assert worst(Guarded(guard), moves, excess_over(EPSILON), rounds=rounds) <= delta
 
@@ -97,10 +100,10 @@ def test_no_adversary_beats_the_pot_for_queries_that_spend_delta() -> None:
         randomized_response(Fraction(3, 2)),
     ]
     lineup = [(Epsilon(), ZERO), (Divergence(Fraction(4)), delta - keys)]
-    guard = Race(ApproxDP(EPSILON, delta), keys=keys, contestants=lineup)
+    guard = ApproxDPFilter(ApproxDP(EPSILON, delta), keys=keys, contestants=lineup)
     found = worst(Guarded(guard), moves, excess_over(EPSILON), rounds=8)
     assert keys / 2 < found <= delta
-    assert worst(Guarded(Race(ApproxDP(EPSILON, delta))), moves, excess_over(EPSILON), rounds=8) <= delta
+    assert worst(Guarded(ApproxDPFilter(ApproxDP(EPSILON, delta))), moves, excess_over(EPSILON), rounds=8) <= delta
 
 
 def test_no_adversary_beats_the_pot_for_keys_that_are_found_by_gaussian_noise() -> None:
@@ -117,7 +120,7 @@ def test_no_adversary_beats_the_pot_for_keys_that_are_found_by_gaussian_noise() 
         randomized_response(Fraction(3, 2)),
     ]
     lineup = [(Epsilon(), ZERO), (Divergence(Fraction(4)), (delta - keys) / 2), (SquaredMu(), (delta - keys) / 2)]
-    guard = Race(ApproxDP(EPSILON, delta), keys=keys, contestants=lineup)
+    guard = ApproxDPFilter(ApproxDP(EPSILON, delta), keys=keys, contestants=lineup)
     found = worst(Guarded(guard), moves, excess_over(EPSILON), rounds=8)
     assert keys / 2 < found <= delta
     free = [replace(move, event=events.Gaussian(move.event.noise_multiplier)) for move in moves[:2]]  # type: ignore[attr-defined]  # (of keys)
@@ -142,9 +145,9 @@ def test_a_race_without_death_is_caught() -> None:
     delta = Fraction(1, 20)
     budget = ApproxDP(EPSILON, delta)
     moves = [randomized_response(Fraction(odds)) for odds in ("6/5", "2")]
-    alone = [Race(budget, keys=0, contestants=[each]) for each in ((Epsilon(), ZERO), (Rho(), delta))]
+    alone = [ApproxDPFilter(budget, keys=0, contestants=[each]) for each in ((Epsilon(), ZERO), (Rho(), delta))]
     assert worst(Forgiving(*alone), moves, excess_over(EPSILON), rounds=14) > delta
-    together = Race(budget, keys=0, contestants=[(Epsilon(), ZERO), (Rho(), delta)])
+    together = ApproxDPFilter(budget, keys=0, contestants=[(Epsilon(), ZERO), (Rho(), delta)])
     assert worst(Guarded(together), moves, excess_over(EPSILON), rounds=14) <= delta
 
 

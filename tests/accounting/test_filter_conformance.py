@@ -12,9 +12,9 @@ import filter_contract
 from cases import all_cases
 from filter_strategies import BUDGETS
 from giveortake.accounting.filters import (
+    ApproxDPFilter,
     GaussianDPFilter,
     PureDPFilter,
-    Race,
     RenyiDPFilter,
     ZCDPFilter,
     filter,  # noqa: A004
@@ -52,7 +52,7 @@ def test_every_law_of_filters_is_tested_here() -> None:
 
 
 def test_each_kind_of_budget_has_its_filter() -> None:
-    kinds = [PureDPFilter, Race, ZCDPFilter, GaussianDPFilter, RenyiDPFilter]
+    kinds = [PureDPFilter, ApproxDPFilter, ZCDPFilter, GaussianDPFilter, RenyiDPFilter]
     assert [type(filter(budget)) for budget in BUDGETS] == kinds
 
 
@@ -187,9 +187,9 @@ def test_no_total_of_deltas_runs_in_a_race() -> None:
     with pytest.raises(InvalidParameter):
         filter(budget, snapshot={**good, "totals": [*good["totals"], free]})
     with pytest.raises(InvalidParameter):
-        Race(budget, contestants=[(Delta(), Fraction(0))])
+        ApproxDPFilter(budget, contestants=[(Delta(), Fraction(0))])
     with pytest.raises(InvalidParameter, match="not negative"):
-        Race(budget, contestants=[(Epsilon(), Fraction(-1, 2)), (SquaredMu(), Fraction(1, 2))])
+        ApproxDPFilter(budget, contestants=[(Epsilon(), Fraction(-1, 2)), (SquaredMu(), Fraction(1, 2))])
 
 
 class Foreign(events.Event):

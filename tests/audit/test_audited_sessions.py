@@ -13,7 +13,7 @@ import giveortake as gt
 from giveortake import audit
 from giveortake.audit import sessions
 from giveortake.audit.sessions import Sessions
-from giveortake.compile.spend import Stability
+from giveortake.compile.sensitivity import Stability
 from giveortake.engines import Bounding
 from giveortake.engines.duckdb import engine as own_statements
 from giveortake.engines.duckdb import fast_paths

@@ -8,7 +8,7 @@ import pytest
 from giveortake import cli, mechanisms
 from giveortake.audit import self_check, sessions
 from giveortake.audit.self_check import Check, Outcome, checks
-from giveortake.compile.spend import Stability
+from giveortake.compile.sensitivity import Stability
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.privacy import PureDP
 from tiers import is_long
@@ -60,7 +60,7 @@ def test_an_installation_that_raises_is_suspected(monkeypatch: pytest.MonkeyPatc
         raise RuntimeError("no such library")
 
     monkeypatch.setattr(DuckDBEngine, "_tally", broken)
-    assert "raised RuntimeError" in self_check.query_shapes()[0].run(0.05, 1e-9).found
+    assert "raised RuntimeError" in self_check.query_shapes()[0].run(0.05, 1e-9).finding
 
 
 @pytest.mark.statistical
@@ -89,7 +89,9 @@ def test_a_suspicion_is_reported_and_ends_with_code_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bad = Check(
-        "filters", "a broken thing", lambda effort, alpha: Outcome(sound=False, claim="all is well", found="it is not")
+        "filters",
+        "a broken thing",
+        lambda effort, alpha: Outcome(sound=False, claim="all is well", finding="it is not"),
     )
     monkeypatch.setattr("giveortake.cli.audit.checks", lambda: [bad, replace(bad, group="samplers")])
     assert cli.main(["audit"]) == 1

@@ -193,7 +193,7 @@ def test_a_large_spend_is_shown_with_what_it_asks_and_decided(book: Path, capsys
     event = gt.accounting.events.Pure("0.25")
     asked: Any = {
         "question": "q",
-        "asked": "count rows in visits",
+        "description": "count rows in visits",
         "record": {"questions": [{"sql": f"SELECT {EVIL}"}]},
     }
     with gt.ledger.open(book) as ledger:

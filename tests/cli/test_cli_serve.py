@@ -102,6 +102,18 @@ def test_a_service_needs_a_ledger_that_lasts(tmp_path: Path, capsys: pytest.Capt
     assert "--demo" in capsys.readouterr().err
 
 
+def test_a_service_without_its_extra_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toml = tmp_path / "trips.toml"
+    toml.write_text(
+        '[trips]\nsource = "trips.csv"\nunit = "row"\nbudget = 1\nledger = "trips.ledger"\n', encoding="utf-8"
+    )
+    monkeypatch.setitem(sys.modules, "giveortake.server.running", None)
+    assert cli.main(["serve", str(toml)]) == 2
+    assert "giveortake[server]" in capsys.readouterr().err
+
+
 def test_an_address_of_another_machine_is_told_from_a_port_that_is_taken(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

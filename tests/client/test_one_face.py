@@ -150,7 +150,7 @@ def test_profiles_tell_caps(s: Any) -> None:
     assert read["rows_from"].values[:10] == (1, 2, 3, 4, 5, 6, 7, 8, 9, 11)
     assert read["rows_to"].values[-1] is None  # nobody has said how many rows a person has at most
     assert tuple(read["people"].values) == profile.counts[0]
-    assert s.release_record(profile.release_id).asked == "profile of visits: rows of a person"
+    assert s.release_record(profile.release_id).description == "profile of visits: rows of a person"
     assert (s.spent, s.given) == (spent, 0)
 
 

@@ -7,7 +7,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from giveortake.compile.spend import Stability
+from giveortake.compile.sensitivity import Stability
 
 Rows = tuple[tuple[int, int], ...]  # of a unit: the group and the value of each
 GROUPS = 3

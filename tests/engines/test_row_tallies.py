@@ -77,7 +77,7 @@ def by_hand(values: list[Any], summands: tuple[Summand, ...], quanta: list[Quant
                 elif quantum is not None:
                     answer[place % 4] += steps_of(value, quantum) or 0
                 else:
-                    answer[place % 4] += there is not isinstance(summand.of, Call)
+                    answer[place % 4] += there is not isinstance(summand.expression, Call)
     return found
 
 

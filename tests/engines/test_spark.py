@@ -240,7 +240,9 @@ def test_lists_of_keys_of_every_kind_are_read_as_they_were_written(
             units = [opened(each)[0] for each in one.persons(Persons(scan, Keys(columns), 50))]
             listed = sorted((key for keys in units for key in keys), key=lambda key: (key[-1] is not None, repr(key)))
             found = Found(len(listed), lambda listed=listed: iter([listed[:1], listed[1:9], listed[9:]]))  # type: ignore[misc]  # (a default)
-            tally = Tally(scan, Keys(columns, found=found), (Summand("rows"), Summand("persons")), Bounding(50, 50))
+            tally = Tally(
+                scan, Keys(columns, discovered=found), (Summand("rows"), Summand("persons")), Bounding(50, 50)
+            )
             expected, same = (next(each.in_parts(tally, len(listed))) for each in (one, other))
             assert [each.tolist() for each in opened(expected)] == [each.tolist() for each in opened(same)], names
             assert sum(opened(same)[0].tolist()) == len(rows)
@@ -252,7 +254,7 @@ def test_files_of_keys_are_gone_when_they_were_read(
     table = pl.DataFrame({"p": range(30), "q": [f"key {n % 10}" for n in range(30)]})
     with both(spark, stored(table, tmp_path / "t.parquet")) as (_, engine, scan):
         listed: list[tuple[Value, ...]] = [(f"key {n}",) for n in range(10)]
-        keys = Keys(Q.columns, found=Found(10, lambda: iter([listed[:5], listed[5:]])))
+        keys = Keys(Q.columns, discovered=Found(10, lambda: iter([listed[:5], listed[5:]])))
         tally = Tally(scan, keys, (Summand("rows"),), BOUNDING)
         for read_at_once in tiered((8,), (1, 8, 1 << 18)):
             monkeypatch.setattr(spark_engine, "_AT_ONCE", read_at_once)

@@ -75,7 +75,7 @@ def expected(asked: VectorSum, rows: dict[str, list[Any]]) -> list[int]:
     """The same, in Python, with whole numbers wherever it matters."""
     units: dict[Any, list[int]] = {}
     for index in range(len(rows["x"])):
-        steps = [_steps(rows[each.of.name][index], each) for each in asked.values]  # type: ignore[union-attr]
+        steps = [_steps(rows[each.expression.name][index], each) for each in asked.values]  # type: ignore[union-attr]
         name = index if asked.by_row else rows["person"][index]
         if asked.by_row and asked.is_gram and not asked.is_uncut:
             length = sum(each**2 for each in steps)
@@ -149,7 +149,7 @@ def _sampled(asked: VectorSum, rows: dict[str, list[Any]]) -> dict[str, list[Any
     seen: dict[str, int] = {}
     kept = []
     for index in range(len(rows["x"])):
-        steps = [_steps(rows[each.of.name][index], each) for each in asked.values]  # type: ignore[union-attr]
+        steps = [_steps(rows[each.expression.name][index], each) for each in asked.values]  # type: ignore[union-attr]
         codes = [str({"a": 0, "b": 1}.get(rows["city"][index], ""))]
         name = ",".join([*map(str, steps), *codes])
         seen[name] = seen.get(name, 0) + 1

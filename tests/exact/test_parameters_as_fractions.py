@@ -327,3 +327,35 @@ def test_an_integer_is_written_in_plain_digits(text: str) -> None:
     assert exact.integer("-12") == -12
     with pytest.raises(ValueError, match="integer"):
         exact.integer(text)
+
+
+@some_examples
+@given(st.fractions())
+def test_a_stored_fraction_is_read_as_it_was(number: Fraction) -> None:
+    assert exact.read_fraction("number", exact.fraction_text(number), signed=True) == number
+
+
+@all_cases(
+    "text",
+    [
+        *OTHER_DIGITS,
+        "1",
+        "0.5",
+        "1e9",
+        "1e9/1",
+        "01/2",
+        "1/0",
+        "1/02",
+        "-1/2",
+        "+1/2",
+        " 1/2",
+        "1/2\n",
+        f"{'9' * 4301}/1",
+        1,
+        None,
+    ],
+)
+def test_nothing_else_is_read_as_a_stored_fraction(text: Any) -> None:
+    with pytest.raises(InvalidParameter) as refusal:
+        exact.read_fraction("number", text)
+    assert refusal.value.name == "number"

@@ -44,7 +44,7 @@ def filtered(times: int) -> gt.Table:
 
 def test_agg_gives_what_ask_makes_of_the_question() -> None:
     def names(question: Question) -> tuple[str, ...]:
-        return question.shown
+        return question.columns
 
     assert gt.Table(CATALOG.private["trips"], CATALOG, names).agg(n=gt.count()) == ("n",)
 
@@ -164,6 +164,8 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: trips().group_by("region").having(col("amount") > 1).agg(n=gt.count()), "`amount` is not a column"),
     (lambda: trips().group_by("region").having(col("n") + 1).agg(n=gt.count()), "having compares"),
     (lambda: trips().group_by("region").having(col("n") + 1 > 2).agg(n=gt.count()), "having compares"),
+    (lambda: trips().group_by("region").having(col("n") > "many").agg(n=gt.count()), "real value cannot be compared"),
+    (lambda: trips().group_by("region").having(col("region") == 1).agg(n=gt.count()), "text value cannot be compared"),
     (lambda: trips().group_by("region").limit(-1), "whole number"),
     (lambda: trips().agg(**{"": gt.count()}), "printable"),
     (lambda: trips().derive(**{"a\n": col("age")}), "printable"),

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 import giveortake as gt
-from bench_learning_coverage import DOMAINS, MOST, TRUTH, distance, linear_task, redraws, rows
+from bench_learning_coverage import DOMAINS, MOST, TRUTH, distance, linear_plan, redraws, rows
 from giveortake.learn.linear import Evidence
 from giveortake.session.learning_data import LearningData
 from giveortake.session.session import mechanism_of
@@ -25,7 +25,7 @@ def test_what_is_redrawn_are_the_integers_of_an_engine() -> None:
     drawn = rows(200, np.random.default_rng(3))
     with gt.protect(pl.DataFrame(drawn), unit=gt.ROW, budget=gt.ZCDP(1), domains=DOMAINS, name="t") as s:
         learner = gt.learn.LinearRegression("y", mu=1, intervals=True, reach=1)
-        for asked in learner._task(LearningData.of(s)).known():
+        for asked in learner._plan(LearningData.of(s)).known():
             found = Revealing().release(mechanism_of(s).engine.vectors(asked))
             assert integers(asked, drawn).tolist() == [int(each) for each in found]
 
@@ -79,4 +79,4 @@ def test_the_distance_is_the_least_that_another_method_finds() -> None:
 
 
 def test_a_fit_is_planned_without_a_charge() -> None:
-    assert list(linear_task("1").shares) == ["standardisation", "products", "errors"]
+    assert list(linear_plan("1").shares) == ["standardisation", "products", "errors"]

@@ -25,9 +25,9 @@ from giveortake.learn import (
     hypothesis_tests,
     independence,
 )
-from giveortake.learn.base import Ground
 from giveortake.learn.features import Category, ScaledNumber, classes_of
-from giveortake.learn.hypothesis_tests import ContingencyTask
+from giveortake.learn.hypothesis_tests import ContingencyPlan
+from giveortake.learn.noisy_sums import FitContext
 from giveortake.session import Session
 from giveortake.session.learning_data import LearningData
 from giveortake.session.session import mechanism_of
@@ -147,7 +147,7 @@ def test_no_person_moves_a_table_by_more_than_it_is_priced_for(neighbours: Any) 
         with session(rows, unit="who", neighbours=neighbours, rows_per_person=2) as s:
             data = LearningData.of(s)
             columns = tuple(classes_of(data.schema, name) for name in ("group", "smokes"))
-            (asked,) = ContingencyTask(Ground.from_parameters(data, {"mu": 1}, None, None), columns).known()
+            (asked,) = ContingencyPlan(FitContext.from_parameters(data, {"mu": 1}, None, None), columns).known()
             counts = np.array(Revealing().release(mechanism_of(s).engine.vectors(asked)), dtype=object)
             sums.append((counts, asked.moved_squared(changed=neighbours == "change-one")))
     length = ((sums[0][0] - sums[1][0]) ** 2).sum()

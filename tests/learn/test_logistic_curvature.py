@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from giveortake.learn.logistic import LineCurvature, steepness
+from giveortake.learn.classification import LineCurvature, steepness
 
 DEVIATIONS = np.array([0.01, 0.1, 0.5, 1, 2, 3.99, 4.01, 8, 10, 16, 25, 100, 1000])
 MEANS = (-2.5, -1.0, -0.3, 0.0, 0.7, 2.0)  # in deviations

@@ -16,11 +16,10 @@ import tiers
 from engine_places import EVERYWHERE, place
 from giveortake.engines import Component, VectorSum
 from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused
-from giveortake.learn import base as task
 from giveortake.learn import noisy_sums
-from giveortake.learn.base import Ground
 from giveortake.learn.features import features_of
-from giveortake.learn.moments import MomentsTask
+from giveortake.learn.moments import MomentsPlan
+from giveortake.learn.noisy_sums import FitContext
 from giveortake.session import Session
 from giveortake.session.learning_data import LearningData
 from giveortake.session.session import mechanism_of
@@ -53,8 +52,8 @@ def session(rows: Any, **more: Any) -> Session:
 
 def asked(s: Session, clip: int | None = None) -> VectorSum:
     data = LearningData.of(s)
-    ground = Ground.from_parameters(data, {"mu": 1}, clip, None)
-    (found,) = MomentsTask(ground, features_of(data.schema, None)).known()
+    context = FitContext.from_parameters(data, {"mu": 1}, clip, None)
+    (found,) = MomentsPlan(context, features_of(data.schema, None)).known()
     return found
 
 
@@ -240,9 +239,9 @@ def test_a_fit_on_another_lattice_is_another_fit_and_kept_passes_of_another_size
         assert [each.kind for each in s.history()].count("reserved") == 2
         assert made.n == pytest.approx(N, rel=0.01)
         assert coarse.n == pytest.approx(N, rel=0.01)  # kept integers of other steps would be four times as many
-        monkeypatch.setattr(task, "lattice_of", lambda _: [])  # a name that tells too little
-        monkeypatch.setattr(MomentsTask, "names", lambda _: {})
-        monkeypatch.setattr(task, "Filter", lambda relation, _: relation)
+        monkeypatch.setattr(noisy_sums, "lattice_of", lambda _: [])  # a name that tells too little
+        monkeypatch.setattr(MomentsPlan, "names", lambda _: {})
+        monkeypatch.setattr(noisy_sums, "Filter", lambda relation, _: relation)
         gt.learn.moments(s, ["x", "y"], mu=1)
         with pytest.raises(LedgerDamaged, match="other passes"):
             gt.learn.moments(s, ["x"], mu=1)

@@ -18,12 +18,12 @@ import giveortake as gt
 from engine_places import EVERYWHERE, place
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.learn import PerturbedModel, output_perturbation
-from giveortake.learn.base import Ground
 from giveortake.learn.features import features_of
 from giveortake.learn.gradient_descent import FINENESS, Risk, chain, steepest, target_of
+from giveortake.learn.noisy_sums import FitContext
 from giveortake.mechanisms import Sensitive
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
-from giveortake.mechanisms.vectors import PerturbedDescent, Slopes
+from giveortake.mechanisms.mechanism import BoundedIntegers
+from giveortake.mechanisms.vectors import GradientOracle, OutputPerturbation
 from giveortake.session import Session
 from giveortake.session.learning_data import LearningData
 from giveortake.session.session import mechanism_of
@@ -54,8 +54,8 @@ def risk(s: Session, loss: Any, strength: Fraction, passes: int = 12) -> Risk:
     target = target_of(
         data.schema, "bought" if loss == "logistic" else "y", "logistic" if loss == "logistic" else "squared"
     )
-    ground = Ground.from_parameters(data, {"mu": 1}, None, None)
-    return Risk(ground, features_of(data.schema, ["x", "c"], target.name), target, loss, strength, passes)
+    context = FitContext.from_parameters(data, {"mu": 1}, None, None)
+    return Risk(context, features_of(data.schema, ["x", "c"], target.name), target, loss, strength, passes)
 
 
 Rows = tuple[Any, Any]  # numbers (1, z…) of rows, multiples of 2⁻¹⁰, and targets
@@ -72,14 +72,14 @@ def gradient(loss: str, rows: Rows, steps: int, point: tuple[int, ...]) -> Any:
     return (x.T @ (fine * 1024)).astype(np.int64).astype(object)
 
 
-def bare(loss: Any, strength: Fraction, passes: int, columns: int = 2) -> PerturbedDescent:
+def bare(loss: Any, strength: Fraction, passes: int, columns: int = 2) -> OutputPerturbation:
     fine = (1 << 15) ** 2
     sizes = (1 + columns, passes, FINENESS, fine * 1024, Fraction(1, fine), 1 + columns, 64)
-    return PerturbedDescent(Fraction(1), strength, steepest(loss), *sizes)
+    return OutputPerturbation(Fraction(1), strength, steepest(loss), *sizes)
 
 
-def end(mechanism: PerturbedDescent, loss: str, rows: Rows, told: int | None = None) -> Any:
-    slopes = Slopes(
+def end(mechanism: OutputPerturbation, loss: str, rows: Rows, told: int | None = None) -> Any:
+    slopes = GradientOracle(
         Sensitive(BoundedIntegers.public(np.array([len(rows[1]) if told is None else told]))),
         lambda point: Sensitive(BoundedIntegers.public(gradient(loss, rows, 1 << 15, point))),
     )
@@ -108,7 +108,7 @@ def test_one_unit_moves_the_end_of_a_descent_by_no_more_than_it_is_priced_for(lo
         ends = [end(mechanism, loss, (np.vstack([x, row]), np.append(y, wanted))) for row, wanted in far]
         pairs = [(False, each - base) for each in ends] + [(True, one - two) for one in ends for two in ends]
         for changed, moved in pairs:
-            share = length(moved) / float(mechanism.moved(1, changed=changed))
+            share = length(moved) / float(mechanism.sensitivity(1, changed=changed))
             assert share <= 1
             closest[changed] = max(closest[changed], share)
     assert min(closest.values()) > (0.5 if loss == "huber" else 0.2)  # a logistic slope is ½ where nothing is known
@@ -118,11 +118,11 @@ def test_the_rows_of_a_person_move_it_together() -> None:
     mechanism, (x, y) = bare("huber", Fraction(40), 12), drawn_rows("huber", 6, 0)
     more = (np.vstack([x, [[1.0, 1.0, 1.0]] * 3]), np.append(y, [1.0] * 3))
     moved = length(end(mechanism, "huber", more) - end(mechanism, "huber", (x, y)))
-    assert float(mechanism.moved(1, changed=False)) < moved <= float(mechanism.moved(3, changed=False))
+    assert float(mechanism.sensitivity(1, changed=False)) < moved <= float(mechanism.sensitivity(3, changed=False))
     with session(table(some(6)), unit="who", rows_per_person=3) as s:
         asked = risk(s, "huber", Fraction(40))
         assert asked.rows == 3
-        assert asked.mechanism(Fraction(1), changed=False).sigma >= mechanism.moved(3, changed=False)
+        assert asked.mechanism(Fraction(1), changed=False).sigma >= mechanism.sensitivity(3, changed=False)
 
 
 # -- the theorem by itself --------------------------------------------------------------------------------------------
@@ -131,19 +131,19 @@ def test_the_rows_of_a_person_move_it_together() -> None:
 def test_the_bound_holds_for_every_number_of_rows_and_is_nearly_reached() -> None:
     """Rows in one dimension that all pull with slope 1."""
     for passes in (1, 2, 7, 40):
-        mechanism = PerturbedDescent(
+        mechanism = OutputPerturbation(
             Fraction(1), Fraction(1), Fraction(1, 1000), 1, passes, 1 << 40, 1, Fraction(0), 1, 1 << 20
         )
         ends = [
             mechanism.point(
-                Slopes(
-                    Sensitive(BoundedIntegers.of([n], 200)),
-                    lambda _, n=n: Sensitive(BoundedIntegers.of([-n], 200)),  # type: ignore[misc]
+                GradientOracle(
+                    Sensitive(BoundedIntegers.clamped([n], 200)),
+                    lambda _, n=n: Sensitive(BoundedIntegers.clamped([-n], 200)),  # type: ignore[misc]
                 )
             )[0]
             for n in range(200)
         ]
-        priced = mechanism.moved(1, changed=False)
+        priced = mechanism.sensitivity(1, changed=False)
         assert 0.49 < max(Fraction(two - one) for one, two in pairwise(ends)) / priced <= 1
         assert priced / mechanism.fineness < (1.2 if passes >= 7 else 2.001)
 
@@ -156,7 +156,7 @@ def test_steps_that_are_too_long_for_the_rows_would_be_caught() -> None:
         more = np.vstack([x, [1.0, 1.0, 1.0]]), np.append(y, 1.0)
         for mutant in (False, True):
             one, two = (end(mechanism, "huber", each, told=0 if mutant else None) for each in ((x, y), more))
-            worst[mutant] = max(worst[mutant], length(one - two) / float(mechanism.moved(1, changed=False)))
+            worst[mutant] = max(worst[mutant], length(one - two) / float(mechanism.sensitivity(1, changed=False)))
     assert worst[False] <= 1 < worst[True]
 
 
@@ -179,7 +179,7 @@ def test_every_engine_computes_gradients_to_the_last_step(name: str, request: py
         y = np.array([row[4] for row in rows], dtype=float)
         points = [(12345677, -70000001, 3), (64 * FINENESS, -64 * FINENESS, 64 * FINENESS), (0, 0, 0)]
         for point in points[: 1 if name == "spark" else 3]:
-            drawn = asked.joined(engine.vectors(asked.asked(point)).open(Revealing()))
+            drawn = asked.joined(engine.vectors(asked.gradient_sum(point)).open(Revealing()))
             assert drawn.tolist() == gradient("logistic", (x, y), asked.slope_steps, point).tolist()
         assert int(Revealing().release(engine.vectors(asked.counted()))[0]) == len(rows)
         if name != "duckdb":

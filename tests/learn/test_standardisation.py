@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 import giveortake as gt
-from giveortake.learn.base import Ground
 from giveortake.learn.features import features_of, standardisation_sum
+from giveortake.learn.noisy_sums import FitContext
 from giveortake.session.learning_data import LearningData
 from giveortake.session.session import mechanism_of
 from replay import Revealing
@@ -26,8 +26,8 @@ def _sums(rows: list[dict[str, Any]]) -> tuple[Any, Any]:
     frame = pl.DataFrame(rows, schema={"x": pl.Float64, "y": pl.Float64, "kind": pl.String})
     with gt.protect(frame, unit=gt.ROW, budget=gt.ApproxDP(1, "1e-6"), domains=DOMAINS) as s:
         data = LearningData.of(s)
-        ground = Ground.from_parameters(data, {"mu": 1}, None, None)
-        asked = standardisation_sum(ground, features_of(data.schema, None))
+        context = FitContext.from_parameters(data, {"mu": 1}, None, None)
+        asked = standardisation_sum(context, features_of(data.schema, None))
         return Revealing().release(mechanism_of(s).engine.vectors(asked)), asked
 
 

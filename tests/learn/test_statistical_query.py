@@ -14,11 +14,11 @@ from scipy import stats
 import giveortake as gt
 from giveortake.errors import BudgetExceeded, InvalidParameter, QueryRefused
 from giveortake.learn import statistical_query
-from giveortake.learn.statistical_query import MeanTask
+from giveortake.learn.moments import MeanPlan
 from giveortake.session import Session
 from giveortake.session.learning_data import LearningData
 from giveortake.session.session import mechanism_of
-from learning_redraws import DrawnPasses
+from learning_redraws import DrawnSums
 from replay import Revealing
 from statistics_of_draws import ALPHA
 
@@ -68,9 +68,9 @@ def strays() -> Any:
     """How far answers of half the usual confidence are from means near a bound, where the proof is tight."""
     drawn = {"x": np.random.default_rng(1).uniform(0.9, 1, 1_000)}
     with session() as s:
-        task = MeanTask.for_tolerance(LearningData.of(s), gt.col("x").node, Fraction(1, 50), Fraction(1, 2), 1_000)
-    made = DrawnPasses(drawn, float(task.ground.mu), np.random.default_rng(2))
-    found = [task.learn(made) for _ in range(1_000)]  # type: ignore[arg-type]  # (as good)
+        plan = MeanPlan.for_tolerance(LearningData.of(s), gt.col("x").node, Fraction(1, 50), Fraction(1, 2), 1_000)
+    made = DrawnSums(drawn, float(plan.context.mu), np.random.default_rng(2))
+    found = [plan.learn(made) for _ in range(1_000)]  # type: ignore[arg-type]  # (as good)
     return np.abs(np.array(found, dtype=float) - drawn["x"].mean())
 
 
@@ -119,8 +119,8 @@ def test_no_person_moves_a_mean_by_more_than_it_is_priced_for(neighbours: Any) -
     for rows in (few, few.slice(2), few.with_columns(age=pl.Series([18, 18, 18, 90, 18, 18, 40, 50]))):
         with session(rows, unit="who", rows_per_person=2, neighbours=neighbours) as s:
             data = LearningData.of(s)
-            task = MeanTask.for_tolerance(data, gt.col("age").node, Fraction(1), Fraction(9, 10), 8)
-            (asked,) = task.known()
+            plan = MeanPlan.for_tolerance(data, gt.col("age").node, Fraction(1), Fraction(9, 10), 8)
+            (asked,) = plan.known()
             sums = np.array(Revealing().release(mechanism_of(s).engine.vectors(asked)), dtype=object)
             sides.append((sums, asked.moved_squared(changed=neighbours == "change-one")))
     other = sides[1] if neighbours == "add-remove" else sides[2]

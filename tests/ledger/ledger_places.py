@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from giveortake.ledger import Ledger
-from giveortake.ledger.chain.watermark import State, state_folder
+from giveortake.ledger.chain.watermark import StateFolder, state_folder
 from giveortake.ledger.opening import opened
 from postgres_server import start_server
 from tiers import tiered
@@ -77,7 +77,7 @@ class FilePlace:
         """Where the mark lies: where the test says, else in the state folder, under the ledger's id."""
         if self.mark is not None:
             return Path(self.mark)
-        state = State(state_folder())
+        state = StateFolder(state_folder())
         seen = state.seen(Path(os.path.realpath(self.path)))
         assert seen is not None
         return state.mark(seen.ledger).path

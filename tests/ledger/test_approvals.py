@@ -27,7 +27,7 @@ def clinic(ledger: Ledger) -> None:
 
 
 def ask(ledger: Ledger, analyst: str = "ann", **said: Any) -> Any:
-    known: Any = {"question": "how many", "asked": "count rows in visits", "record": {"sql": "SELECT COUNT(*)"}}
+    known: Any = {"question": "how many", "description": "count rows in visits", "record": {"sql": "SELECT COUNT(*)"}}
     return ledger.reserve(LARGE, dataset="visits", analyst=analyst, **{**known, **said})
 
 
@@ -43,7 +43,11 @@ def test_a_request_shows_what_is_asked_what_it_spends_and_by_whom(place: Place) 
         request = waiting(ledger)
         (found,) = ledger.approvals(waiting=True)
         assert (found.request, found.state, found.analyst, found.dataset) == (request, "waiting", "ann", "visits")
-        assert (found.event, found.asked, found.record) == (LARGE, "count rows in visits", {"sql": "SELECT COUNT(*)"})
+        assert (found.event, found.description, found.record) == (
+            LARGE,
+            "count rows in visits",
+            {"sql": "SELECT COUNT(*)"},
+        )
         ledger.approve(request, reason="for the report", by="olga")
         (found,) = ledger.approvals()
         assert (found.state, found.reason, found.by) == ("approved", "for the report", "olga")

@@ -22,7 +22,7 @@ from giveortake.ledger import Ledger, restore
 from giveortake.ledger.chain.entries import canonical
 from giveortake.ledger.opening import opened
 from giveortake.ledger.state.checkpoints import checkpoint_of
-from giveortake.ledger.state.state import Book
+from giveortake.ledger.state.state import State
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace, Pure
 from tiers import tiered
@@ -35,7 +35,7 @@ def test_a_ledger_opened_from_a_checkpoint_is_the_one_that_is_read_whole(place: 
         assert len(checkpoints(ledger)) > 3
         report = ledger.verify()
     with place.open(every=EVERY) as ledger:
-        assert ledger.chain._book.hashes.base > 0  # it began at a checkpoint
+        assert ledger.chain._state.hashes.base > 0  # it began at a checkpoint
         assert told(ledger) == expected
         assert ledger.verify() == report
     with place.open(read_only=True) as ledger:
@@ -43,7 +43,7 @@ def test_a_ledger_opened_from_a_checkpoint_is_the_one_that_is_read_whole(place: 
         assert (ledger.levels(), ledger.burn_down()) == (expected[2], expected[4])
     place.sql("DELETE FROM checkpoints")
     with place.open(every=10**9) as ledger:
-        assert ledger.chain._book.hashes.base == 0
+        assert ledger.chain._state.hashes.base == 0
         assert told(ledger) == expected
 
 
@@ -51,11 +51,11 @@ def test_nothing_that_grows_with_charges_stays_in_memory(tmp_path: Path) -> None
     with opened(str(tmp_path / "l"), every=EVERY) as ledger:
         fill(ledger, 40)
         ledger.levels()
-        book = ledger.chain._book
-        assert len(book._recent) <= EVERY
-        assert len(book._settlements) <= EVERY
-        assert len(book.finds._here) <= 4 * EVERY
-        assert book.hashes.head - book.hashes.base <= EVERY + 3
+        state = ledger.chain._state
+        assert len(state._recent) <= EVERY
+        assert len(state._settlements) <= EVERY
+        assert len(state.entry_index._here) <= 4 * EVERY
+        assert state.hashes.head - state.hashes.base <= EVERY + 3
 
 
 def test_several_processes_go_on_from_each_others_checkpoints(place: Place) -> None:
@@ -105,7 +105,7 @@ QUESTIONS = st.lists(
 
 @settings(max_examples=tiered(15, 100))
 @given(QUESTIONS, st.integers(1, 6), st.booleans())
-def test_the_book_of_a_checkpoint_and_what_follows_is_the_book_of_all_entries(
+def test_the_state_of_a_checkpoint_and_what_follows_is_the_state_of_all_entries(
     steps: list[tuple[str, int]], every: int, persons: bool
 ) -> None:
     with opened(":memory:", every=every) as ledger:
@@ -116,14 +116,14 @@ def test_the_book_of_a_checkpoint_and_what_follows_is_the_book_of_all_entries(
         for step, number in steps:
             with suppress(GiveOrTakeError):
                 act(ledger, step, number, paid)
-        whole = Book()
+        whole = State()
         for entry in ledger.history():
             whole.apply(entry)
-        with ledger.chain.looking() as draft:
+        with ledger.chain.looking() as transaction:
             assert (
-                draft.book.hashes.base or draft.book.head.number < every
+                transaction.state.hashes.base or transaction.state.head.number < every
             )  # it has begun at checkpoints, over and over
-            assert checkpoint_of(draft.book).text == checkpoint_of(whole).text
+            assert checkpoint_of(transaction.state).text == checkpoint_of(whole).text
         ledger.verify()
 
 
@@ -168,7 +168,7 @@ def test_what_an_export_writes_anew_has_its_indexes_and_makes_checkpoints(place:
 
 
 def test_a_checkpoint_of_another_shape_is_left_aside(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that another version wrote, whose books know other things: everything is read instead."""
+    """One that another version wrote, whose states know other things: everything is read instead."""
     from giveortake.ledger.state import checkpoints as module  # noqa: PLC0415 (to be changed)
 
     with place.open(every=EVERY) as ledger:
@@ -176,12 +176,12 @@ def test_a_checkpoint_of_another_shape_is_left_aside(place: Place, monkeypatch: 
         expected = told(ledger)
     monkeypatch.setattr(module, "shape", lambda: "another")
     with place.open(every=EVERY) as ledger:
-        assert ledger.chain._book.hashes.base == 0
+        assert ledger.chain._state.hashes.base == 0
         assert told(ledger) == expected
         ask(ledger, 50)
         ledger.verify()
     with place.open() as ledger:
-        assert ledger.chain._book.hashes.base > 0
+        assert ledger.chain._state.hashes.base > 0
 
 
 __all__ = ["place"]

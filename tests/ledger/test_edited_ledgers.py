@@ -79,7 +79,7 @@ def test_if_only_an_older_checkpoint_is_left_all_that_followed_is_read(attacked:
     older, newer = (number for (number,) in attacked.sql("SELECT number FROM checkpoints ORDER BY number"))
     attacked.sql("DELETE FROM checkpoints WHERE number = ?", newer)
     with attacked.open() as ledger:
-        assert ledger.chain._book.hashes.base == older - 1
+        assert ledger.chain._state.hashes.base == older - 1
         assert told(ledger) == expected
 
 

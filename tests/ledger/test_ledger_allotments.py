@@ -293,8 +293,8 @@ def test_a_raise_that_is_charged_whole_counts_as_given_twice_and_never_as_spent(
         assert people.own == Fraction(1, 6)
         assert people.given == (1 + Fraction("1.2")) / 3
         assert people.given + people.own == Fraction("0.9")
-        outlook = ledger.outlook(Pure("0.15"), dataset="d", version="1")
-        assert outlook.used_after == Fraction("0.95")
+        admission = ledger.admission(Pure("0.15"), dataset="d", version="1")
+        assert admission.used_after == Fraction("0.95")
         ledger.verify()
 
 
@@ -356,6 +356,22 @@ def test_what_an_analyst_is_told_is_a_function_of_their_own_history(
                     together.reserve(Pure(step[1]), dataset="of ann", question=step[1])
             assert views(together, "ann") == views(alone, "ann")
             together.verify()
+
+
+def test_the_same_question_has_one_answer_for_each_of_those_who_paid_for_it(place: Place) -> None:
+    askers = (None, "ann", "bob")
+    with place.open() as ledger:
+        begin(ledger, PureDP(1))
+        for analyst in ("ann", "bob"):
+            ledger.analyst(analyst, datasets=["d"], budget=PureDP("0.3"))
+        for name in askers:
+            reservation = ledger.reserve(TENTH, dataset="d", analyst=name, question="q")
+            assert (reservation.fresh, reservation.settled, len(reservation.charged) > 0) == (True, False, True)
+            ledger.settle(reservation, f"the answer of {name}")
+        for name in askers:
+            again = ledger.reserve(TENTH, dataset="d", analyst=name, question="q")
+            assert (again.charged, again.answer) == ((), f"the answer of {name}")
+        ledger.verify()
 
 
 def test_a_name_that_is_not_theirs_is_as_unknown_as_one_that_does_not_exist(place: Place) -> None:

@@ -115,10 +115,10 @@ def test_a_request_that_calls_the_ledger_writes_nothing(place: Place) -> None:
         assert ledger.reserve(TENTH, dataset="d", key="outer").fresh
 
 
-def _write_after_the_end(store: Any, transaction: Any) -> None:
+def _write_after_the_end(store: Any, tables: Any) -> None:
     store._connection.execute("ROLLBACK")
     with pytest.raises(LedgerUnavailable, match="ended"):
-        transaction.keep_snapshot(2, "{}")
+        tables.keep_snapshot(2, "{}")
     raise KeyboardInterrupt
 
 
@@ -126,8 +126,8 @@ def test_a_transaction_that_somebody_ended_is_not_committed(place: Place) -> Non
     with place.open() as ledger:
         begin(ledger)
         store: Any = ledger.chain.store
-        with pytest.raises(KeyboardInterrupt), store.writing() as transaction:
-            _write_after_the_end(store, transaction)
+        with pytest.raises(KeyboardInterrupt), store.writing() as tables:
+            _write_after_the_end(store, tables)
         with pytest.raises(LedgerUnavailable, match="ended"), store.writing():
             store._connection.execute("COMMIT")
         ledger.verify()

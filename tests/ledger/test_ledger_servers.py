@@ -161,8 +161,8 @@ def test_a_database_that_cannot_be_written_refuses_to_charge(place: ServerPlace)
 def test_a_weaker_commit_is_made_durable(place: ServerPlace) -> None:
     for weaker in ("off", "local", "remote_write"):
         store = PostgresStore(f"{place.where}&options=-c%20synchronous_commit%3D{weaker}")
-        with store.writing() as transaction:
-            setting = list(transaction._execute("SELECT current_setting('synchronous_commit')", ()))
+        with store.writing() as tables:
+            setting = list(tables._execute("SELECT current_setting('synchronous_commit')", ()))
             assert setting == [("on",)], weaker
         store.close()
 
@@ -242,8 +242,8 @@ def test_functions_that_others_put_in_the_search_path_do_not_run_as_the_custodia
 def test_every_statement_of_a_ledger_sees_the_names_of_postgresql_alone(place: ServerPlace) -> None:
     store = PostgresStore(place.where)
     for begin in (store.writing, store.reading, store.glancing):
-        with begin() as transaction:
-            found = transaction._execute("SELECT current_setting('search_path')", ())
+        with begin() as tables:
+            found = tables._execute("SELECT current_setting('search_path')", ())
             assert list(found) == [("pg_catalog, pg_temp",)]
     store.close()
 

@@ -32,9 +32,9 @@ def path(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     copy.chmod(0o600)
     if request.param == "with its mark":
         store = SQLiteStore(copy)
-        with store.reading() as transaction:
-            *_, last = transaction.entries(1, NOTHING)
-            ledger = transaction.entry(1).content["ledger"]
+        with store.reading() as tables:
+            *_, last = tables.entries(1, NOTHING)
+            ledger = tables.entry(1).content["ledger"]
         store.close()
         Home(copy, silent).accept(Point(ledger, last.number, last.hash))
     return copy

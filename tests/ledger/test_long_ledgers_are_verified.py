@@ -15,7 +15,7 @@ from giveortake.errors import LedgerDamaged
 from giveortake.ledger import Ledger
 from giveortake.ledger.chain.entries import Entry, entry
 from giveortake.ledger.chain.index import Sieve
-from giveortake.ledger.chain.store import Transaction
+from giveortake.ledger.chain.store import Tables
 from giveortake.ledger.opening import opened
 from giveortake.ledger.state import verification
 from giveortake.ledger.state.verification import Replay
@@ -38,33 +38,36 @@ def replayed(ledger: Ledger, entries: int | None = None) -> Iterator[Replay]:
 
 @pytest.fixture(scope="module", params=[EVERY, NEVER], ids=["with checkpoints", "without"])
 def ledger(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
-    with pytest.MonkeyPatch.context() as short, opened(tmp_path_factory.mktemp("l") / "l", every=request.param) as book:
+    with (
+        pytest.MonkeyPatch.context() as short,
+        opened(tmp_path_factory.mktemp("l") / "l", every=request.param) as ledger,
+    ):
         short.setattr(verification, "_LONG", 2 * EVERY)
-        fill(book, CHARGES)
-        assert (len(checkpoints(book)) > 5) == (request.param == EVERY)
-        yield book
+        fill(ledger, CHARGES)
+        assert (len(checkpoints(ledger)) > 5) == (request.param == EVERY)
+        yield ledger
 
 
 def test_verification_keeps_little_in_memory_whether_or_not_there_are_checkpoints(ledger: Ledger) -> None:
     with replayed(ledger) as replay:
-        book = replay.book
-        assert book.hashes.head - book.hashes.base <= 2 * EVERY
-        assert len(book._recent) + len(book._settlements) <= 2 * EVERY
-        assert len(book.finds._here) <= 8 * EVERY
-        assert book.head == ledger.chain.head
+        state = replay.state
+        assert state.hashes.head - state.hashes.base <= 2 * EVERY
+        assert len(state._recent) + len(state._settlements) <= 2 * EVERY
+        assert len(state.entry_index._here) <= 8 * EVERY
+        assert state.head == ledger.chain.head
     assert ledger.verify().reservations == CHARGES
 
 
 def test_verification_looks_up_little_that_is_not_there(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every charge asks whether its key and its question are new; both are, and the sieve says so."""
     asked: list[int] = []
-    finds = Transaction.finds
+    finds = Tables.finds
 
-    def counted(self: Transaction, bucket: int, until: int) -> list[tuple[int, bytes]]:
+    def counted(self: Tables, bucket: int, until: int) -> list[tuple[int, bytes]]:
         asked.append(bucket)
         return finds(self, bucket, until)
 
-    monkeypatch.setattr(Transaction, "finds", counted)
+    monkeypatch.setattr(Tables, "finds", counted)
     with replayed(ledger):
         seldom = len(asked)
     with replayed(ledger, 0):  # a sieve that is full at once lets everything through
@@ -132,7 +135,7 @@ def early(history: list[Entry]) -> dict[str, Content]:
 def test_what_repeats_an_entry_before_a_checkpoint_is_refused(ledger: Ledger, entries: int | None) -> None:
     for forge, reason in FORGERIES:
         with replayed(ledger, entries) as replay:
-            head = replay.book.head
+            head = replay.state.head
             kind, content = forge(early(ledger.history()))
             with pytest.raises(LedgerDamaged, match=reason):
                 replay.take(entry(head.number + 1, kind, "now", head.hash, content))

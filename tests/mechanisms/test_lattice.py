@@ -16,7 +16,7 @@ import laws
 from cases import all_cases, some_examples
 from giveortake.exact import at_least, sqrt_up
 from giveortake.mechanisms import Lattice
-from giveortake.mechanisms import lattice as shaped_numbers
+from giveortake.mechanisms.lattice import read
 
 finite = st.floats(-1e9, 1e9)
 granularities = st.sampled_from([F(1), F(1, 1024), F(4), F(1, 10), F(3, 7)])
@@ -26,7 +26,7 @@ granularities = st.sampled_from([F(1), F(1, 1024), F(4), F(1, 10), F(3, 7)])
 @given(finite, finite, granularities)
 def test_one_number_moves_at_most_the_declared_steps(x: float, y: float, granularity: F) -> None:
     lattice = Lattice(granularity)
-    first, second = shaped_numbers.read("value", x), shaped_numbers.read("value", y)
+    first, second = read("value", x), read("value", y)
     change = abs(F(x) - F(y))
     moved = abs(int(lattice.steps(first)[0]) - int(lattice.steps(second)[0]))
     assert moved <= lattice.l1_steps(change, whole=False, size=1)
@@ -41,7 +41,7 @@ def test_several_numbers_move_at_most_the_declared_steps_together(
     lattice = Lattice(granularity)
     x = np.array([number for number, _ in pairs])
     y = np.array([number + change for number, change in pairs])
-    first, second = shaped_numbers.read("value", x), shaped_numbers.read("value", y)
+    first, second = read("value", x), read("value", y)
     differences = [abs(F(a) - F(b)) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
     moved = [abs(int(a) - int(b)) for a, b in zip(lattice.steps(first), lattice.steps(second), strict=True)]
     assert sum(moved) <= lattice.l1_steps(sum(differences, F(0)), whole=False, size=len(pairs))
@@ -53,13 +53,13 @@ def test_several_numbers_move_at_most_the_declared_steps_together(
 @given(st.lists(finite, min_size=1, max_size=20), st.integers(-20, 20))
 def test_the_fast_way_to_the_lattice_agrees_with_exact_arithmetic(numbers: list[float], exponent: int) -> None:
     lattice = Lattice(F(2) ** exponent)
-    fast = lattice.steps(shaped_numbers.read("value", np.array(numbers)))
+    fast = lattice.steps(read("value", np.array(numbers)))
     exactly = [(2 * F(x) / lattice.granularity + 1) // 2 for x in numbers]
     assert fast.tolist() == exactly
 
 
 def test_halves_go_up_so_that_one_step_apart_stays_one_step_apart() -> None:
-    steps = Lattice(1).steps(shaped_numbers.read("value", np.array([-1.5, -0.5, 0.5, 1.5, 2.5])))
+    steps = Lattice(1).steps(read("value", np.array([-1.5, -0.5, 0.5, 1.5, 2.5])))
     assert steps.tolist() == [-1, 0, 1, 2, 3]
 
 

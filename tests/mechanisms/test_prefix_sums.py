@@ -12,7 +12,7 @@ import pytest
 from cases import all_cases
 from giveortake.errors import SensitiveValue
 from giveortake.mechanisms import Laplace, Sensitive, tails
-from giveortake.mechanisms.bounded_integers import BoundedIntegers, PrefixStrategy
+from giveortake.mechanisms.mechanism import BoundedIntegers, PrefixStrategy
 from giveortake.mechanisms.prefix_sums import ConsistentTree, SquareRoot
 from giveortake.mechanisms.tails import LaplaceTail, quantile
 
@@ -111,7 +111,7 @@ def test_products_are_exact_beyond_what_doubles_hold(size: int) -> None:
     strategy = SquareRoot(5)
     bins = np.array([[size, 1, size - 1, 3, 7]])
     expected = [[sum(strategy.column[i - j] * int(bins[0, j]) for j in range(i + 1)) for i in range(5)]]
-    exactly = Sensitive(BoundedIntegers.of(bins, size)).through(strategy)
+    exactly = Sensitive(BoundedIntegers.clamped(bins, size)).through(strategy)
     assert Laplace("1e-3").release(exactly).tolist() == expected  # noise that rounds to zero
 
 
@@ -151,7 +151,7 @@ def test_estimates_of_a_tree_are_those_of_least_squares() -> None:
 
 
 def test_only_a_strategy_may_transform_what_is_sensitive() -> None:
-    bins = Sensitive(BoundedIntegers.of(np.array([[1, 2]]), 2))
+    bins = Sensitive(BoundedIntegers.clamped(np.array([[1, 2]]), 2))
     assert repr(bins.through(SquareRoot(2))) == "<sensitive>"
     with pytest.raises(SensitiveValue):
         bins.through(print)  # type: ignore[arg-type]

@@ -15,8 +15,8 @@ import laws
 from cases import all_cases
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import Sensitive
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.mechanisms.marginals import Contribution, Residual, cell_variance, covariance, rebuilt, shrinkage
+from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.privacy import GaussianDP
 from statistics_of_draws import ALPHA
 
@@ -156,7 +156,7 @@ def test_tables_are_rebuilt_from_their_residuals_exactly_if_there_is_no_noise() 
         for axes in itertools.combinations(range(3), length):
             others = tuple(axis for axis in range(3) if axis not in axes)
             residual = Residual([sizes[axis] for axis in axes], 1)
-            kept = Sensitive(BoundedIntegers.of(table.reshape(-1), 50)).summed(sizes, axes)
+            kept = Sensitive(BoundedIntegers.clamped(table.reshape(-1), 50)).summed(sizes, axes)
             exactly = kept.open(residual).released()
             assert np.array_equal(exactly, table.sum(axis=others).reshape(-1))
             parts[axes] = residual.estimate(residual.differences(exactly * residual.cells))
@@ -165,7 +165,9 @@ def test_tables_are_rebuilt_from_their_residuals_exactly_if_there_is_no_noise() 
 
 def test_a_sum_over_axes_keeps_the_order_that_was_asked_for() -> None:
     table = np.arange(24)
-    swapped = Sensitive(BoundedIntegers.of(table, 24)).summed((2, 3, 4), (2, 0)).open(Residual((4, 2), 1)).released()
+    swapped = (
+        Sensitive(BoundedIntegers.clamped(table, 24)).summed((2, 3, 4), (2, 0)).open(Residual((4, 2), 1)).released()
+    )
     assert np.array_equal(swapped, table.reshape(2, 3, 4).sum(axis=1).T.reshape(-1))
 
 

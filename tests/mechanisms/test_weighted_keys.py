@@ -16,7 +16,7 @@ from scipy import stats
 from cases import all_cases, some_examples
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import Sensitive, WeightedKeys
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.mechanisms.partition_selection import weights
 from giveortake.privacy import GaussianDP, events
 from statistics_of_draws import ALPHA
@@ -151,7 +151,7 @@ def test_keys_are_shown_as_often_as_their_weight_says_and_a_wrong_scale_is_caugh
 ) -> None:
     mechanism = WeightedKeys.calibrated(mu="0.2", delta="1e-7", length=1 << 16, degree=50)
     size, weight = 20_000, mechanism.threshold - int(mechanism.sigma)
-    found = mechanism.select(Sensitive((list(range(size)), BoundedIntegers.of([weight] * size, weight))))
+    found = mechanism.select(Sensitive((list(range(size)), BoundedIntegers.clamped([weight] * size, weight))))
     chance = stats.norm.sf(float((mechanism.threshold - weight - F(1, 2)) / mechanism.sigma) / claim)
     assert bool(stats.binomtest(len(found), size, chance).pvalue >= ALPHA) is plausible
     assert found == sorted(found)
@@ -162,7 +162,7 @@ def test_a_release_tells_the_weights_that_are_shown_and_no_other() -> None:
     found = mechanism.release({"many": 1000, "few": 1, "some": 500})
     assert set(found) == {"many", "some"}
     assert abs(found["many"] - 1000) < 40
-    keys, noisy = mechanism.shown(Sensitive((["x", "y"], BoundedIntegers.of([300, 0], 300))))
+    keys, noisy = mechanism.release_with_numbers(Sensitive((["x", "y"], BoundedIntegers.clamped([300, 0], 300))))
     assert keys == ["x"]
     assert abs(noisy[0] - 300) < 40
 

@@ -8,8 +8,9 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from giveortake import cli
+from giveortake.exact import percent_down, percent_up
 from giveortake.privacy import Guarantee
-from giveortake.privacy.interpretation import beliefs, percent_down, percent_up
+from giveortake.privacy.interpretation import beliefs
 
 PROMISES: list[Guarantee] = [
     gt.PureDP(1),

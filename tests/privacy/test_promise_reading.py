@@ -8,7 +8,7 @@ from pathlib import Path
 from promise_strategies import ONE_OF_EACH
 
 from cases import all_cases
-from giveortake.exact import exp_up
+from giveortake.exact import exact_or_about, exact_or_up, exp_up
 from giveortake.privacy import (
     ZCDP,
     ApproxDP,
@@ -20,7 +20,7 @@ from giveortake.privacy import (
     RenyiDP,
     unit,
 )
-from giveortake.privacy.guarantee import bound, factor, number_text
+from giveortake.privacy.guarantee import factor
 
 SENTENCES = (Path(__file__).parent / "golden" / "sentences.txt").read_text(encoding="utf-8").splitlines()
 TOLD: list[Guarantee] = [
@@ -81,5 +81,5 @@ def test_shown_factors_are_never_below_the_truth(epsilon: str) -> None:
 
 def test_shown_bounds_are_never_below_the_number() -> None:
     for number in (Fraction(1, 3), Fraction(2, 7), Fraction(10**20 + 1, 3), Fraction(1, 10**9)):
-        assert Fraction(bound(number)) >= number
-    assert number_text(Fraction(0)) == "0"
+        assert Fraction(exact_or_up(number)) >= number
+    assert exact_or_about(Fraction(0)) == "0"

@@ -83,11 +83,11 @@ def test_every_table_of_every_kind_of_release_is_read_again_by_its_id(session: g
 def test_a_workload_is_read_by_what_was_charged_or_not_at_all(
     session: gt.session.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from giveortake.workload.bound_workload import AskedWorkload  # noqa: PLC0415 (here alone)
+    from giveortake.workload.bound_workload import BoundWorkload  # noqa: PLC0415 (here alone)
 
-    written = AskedWorkload.to_json
-    monkeypatch.setattr(AskedWorkload, "to_json", lambda self: {**written(self), "rows": 1})
-    record = next(each for each in session.releases() if "marginals" in (each.asked or ""))
+    written = BoundWorkload.to_json
+    monkeypatch.setattr(BoundWorkload, "to_json", lambda self: {**written(self), "rows": 1})
+    record = next(each for each in session.releases() if "marginals" in (each.description or ""))
     with pytest.raises(LedgerMismatch):
         session.release(record.id, place=0)
 

@@ -108,7 +108,7 @@ budget = gt.ApproxDP(10**12, "1e-3")
 session = gt.protect({"t": table}, name="t", unit="p", budget=budget, domains=domains, rows_per_person=1)
 written = session.sql("SELECT g, RMS(x) AS r FROM t GROUP BY g")
 framed = session.table("t").group_by("g").agg(r=gt.rms("x"))
-found = {"same": written.question == framed.question, "unnamed": session.sql("SELECT RMS(x) FROM t").question.shown}
+found = {"same": written.question == framed.question, "unnamed": session.sql("SELECT RMS(x) FROM t").question.columns}
 answer = written.answer(epsilon=10**9, confidence="0.999999999").to_dict()  # that the interval holds is asserted
 found["values"], found["low"], found["high"] = answer["r"], answer["r_low"], answer["r_high"]
 found["noises"], found["refused"] = len(written.quote(epsilon=1).noise), []

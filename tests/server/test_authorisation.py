@@ -15,8 +15,8 @@ from demo_service import COUNT
 from giveortake.caching import Cache
 from giveortake.server.application import ROUTES
 from giveortake.server.guard import Guard
-from giveortake.server.responses import Refused
-from giveortake.server.service import BELIEVED, Service
+from giveortake.server.responses import Refusal
+from giveortake.server.service import TOKEN_TTL, Service
 from giveortake.server.settings import WRONG_TOKENS
 
 if TYPE_CHECKING:
@@ -160,12 +160,12 @@ def test_a_revoked_token_is_refused_at_once_and_a_revoked_analyst_is_told_so(ser
     assert (refused.status_code, refused.json()["error"]["cause"]) == (403, "revoked")
     service.service.pools["never granted"] = service.service.pools["visits"]
     try:
-        service.service.doubt()
+        service.service.expire_tokens()
         assert service.call("bob", "GET", "/v1/me").json()["datasets"] == ["visits"]
         assert "never granted" in service.call("custodian", "GET", "/v1/me").json()["datasets"]
     finally:
         del service.service.pools["never granted"]
-        service.service.doubt()
+        service.service.expire_tokens()
     assert service.call("custodian", "POST", "/v1/analysts/bob/readmit", because).status_code == 200
     assert service.answer("bob", COUNT, "readmitted", epsilon="0.01").status_code == 200
 
@@ -190,7 +190,7 @@ def test_whoever_comes_after_a_revocation_is_not_told_what_was_found_before_it()
         service = Service(SimpleNamespace(), SimpleNamespace(ask=ask), {})  # type: ignore[arg-type]  # (nothing else)
         early, beside = await comes(), await comes()
         assert len(asked) == 1  # one look is enough for both
-        service.doubt()
+        service.expire_tokens()
         late = await comes()
         assert len(asked) == 2
         asked[1].set_result(({"principal": None}, b""))
@@ -213,16 +213,16 @@ def test_a_token_is_believed_for_half_a_second_and_then_looked_up_again(monkeypa
 
     async def ask(_operation: str, **_said: Any) -> Any:
         looks[0] += 1
-        return {"principal": analyst if now[0] < BELIEVED else None}, b""
+        return {"principal": analyst if now[0] < TOKEN_TTL else None}, b""
 
     async def run() -> None:
         service = Service(SimpleNamespace(), SimpleNamespace(ask=ask), {})  # type: ignore[arg-type]  # (nothing else)
-        for moment, let_in, so_far in ((0.0, True, 1), (0.99 * BELIEVED, True, 1), (BELIEVED, False, 2)):
+        for moment, let_in, so_far in ((0.0, True, 1), (0.99 * TOKEN_TTL, True, 1), (TOKEN_TTL, False, 2)):
             now[0] = moment
             assert (await service.authenticate("token") is not None, looks[0]) == (let_in, so_far)
 
     asyncio.run(run())
-    assert BELIEVED < 1
+    assert TOKEN_TTL < 1
 
 
 def test_what_a_custodian_does_is_written_down_with_who_did_it(service: Running) -> None:
@@ -244,7 +244,7 @@ def test_wrong_tokens_are_soon_not_listened_to_and_right_ones_still_are(service:
         headers = [(b"authorization", f"Bearer {token}".encode())]
         try:
             await guard.principal({"method": "GET", "client": ("10.0.0.9", 1), "headers": headers})
-        except Refused as refused:
+        except Refusal as refused:
             return refused.cause.status
         return 200
 

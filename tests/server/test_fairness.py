@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from demo_service import COUNT, client_at
-from giveortake.server import session_worker
 from giveortake.server.limits import Backlog, Rate, Strangers, Turns, Work
-from giveortake.server.pool import Worker
-from giveortake.server.responses import Refused
+from giveortake.server.responses import Refusal
+from giveortake.server.workers import session_worker
+from giveortake.server.workers.pool import Worker
 from small_session import small_session
 from waiting import until
 
@@ -115,7 +115,7 @@ def test_of_several_workers_nobody_has_all_and_nobody_s_queue_is_longer_than_it_
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert [each.done() for each in waiting] == [True, True, False, False]
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(Refusal) as refused:
             await turns.worker(Work("ann"), slow=False)
         assert refused.value.cause.status == 429
         await turns.worker(Work("bob"), slow=False)
@@ -147,14 +147,14 @@ def test_who_has_more_seconds_under_way_than_may_be_is_refused_and_told_when_to_
     now[0] += 2.0
     flood[0].seconds = 2.0
     backlog.end(flood[0])
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Refusal) as refused:
         backlog.begin("eve", "curve")
     assert (refused.value.cause.name, refused.value.retry_after) == ("too_many", 11)  # 7 × 2 under way, and this one
     backlog.begin("ann", "curve")
     for work in flood[1:]:  # on seven workers at once: what is more than one worker's is owed
         work.seconds = 2.0
         backlog.end(work)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Refusal) as refused:
         backlog.begin("eve", "quote")
     assert refused.value.retry_after == 9
     now[0] += refused.value.retry_after

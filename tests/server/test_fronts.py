@@ -66,8 +66,8 @@ def test_fronts_share_every_limit_and_no_more_of_them_than_it_has_parts(tmp_path
     settings = configured(tmp_path, fronts=4, requests_per_second=20, burst=60, in_flight=10)
     guard = Guard.from_settings(None, settings)  # type: ignore[arg-type]  # (nobody is asked)
     for part, whole in (
-        (guard.askers.each_second, settings.requests_per_second),
-        (guard.askers.burst, settings.burst),
+        (guard.callers.each_second, settings.requests_per_second),
+        (guard.callers.burst, settings.burst),
         (guard.in_flight.most, settings.in_flight),
         (guard.backlog.most, settings.worker_seconds),
         (guard.strangers.rate.each_second, WRONG_TOKENS[0]),

@@ -20,7 +20,7 @@ from giveortake.server import responses
 from giveortake.server.application import ROUTES
 from giveortake.server.guard import Guard, cookie_name, token_of
 from giveortake.server.limits import InFlight, Rate
-from giveortake.server.responses import Refused
+from giveortake.server.responses import Refusal
 from giveortake.server.settings import WRONG_TOKENS
 from waiting import LONGEST
 
@@ -116,7 +116,7 @@ def test_a_body_that_never_ends_is_refused_in_time(service: Running) -> None:
     async def receive() -> Any:
         await asyncio.Event().wait()
 
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Refusal) as refused:
         asyncio.run(guard.body(route, {"headers": headers}, receive))
     assert (refused.value.cause.name, refused.value.cause.status) == ("slow", 408)
 
@@ -340,5 +340,5 @@ def test_many_wrong_tokens_at_once_are_not_all_looked_up() -> None:
         return await asyncio.gather(*map(guard.principal, scopes), return_exceptions=True)
 
     refused = asyncio.run(flood())
-    assert all(isinstance(each, Refused) for each in refused)
+    assert all(isinstance(each, Refusal) for each in refused)
     assert len(looked_up) == WRONG_TOKENS[1] < 100

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from demo_service import COUNT
 from giveortake.server.application import Application, Log, Metrics
 from giveortake.server.limits import Work
-from giveortake.server.responses import Departure, Refused, departure
+from giveortake.server.responses import Refusal, SendTime, send_time
 from giveortake.server.routes import Call, Principal, Route
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @given(st.integers(0, 10**6), st.integers(0, 10**4), st.integers(1, 10**3))
 def test_a_result_leaves_at_the_first_multiple_once_it_is_done(start: int, taken: int, fixed: int) -> None:
     exactly: Any = (Fraction(start), Fraction(start + taken), Fraction(fixed))
-    leaves: Any = departure(*exactly)
+    leaves: Any = send_time(*exactly)
     assert leaves.at == start + leaves.turns * fixed
     assert leaves.at >= start + taken
     assert leaves.turns == 1 or leaves.at - fixed < start + taken
@@ -39,14 +39,14 @@ def test_answers_refusals_and_failures_have_the_fixed_time_and_nothing_else_has(
     service: Running, monkeypatch: pytest.MonkeyPatch, fixed: float, overruns: int
 ) -> None:
     """Departures are recorded, and nobody waits for them here."""
-    found: list[Departure] = []
+    found: list[SendTime] = []
 
-    def recorded(arrived: float, done: float, stated: float) -> Departure:
-        found.append(departure(arrived, done, stated))
+    def recorded(arrived: float, done: float, stated: float) -> SendTime:
+        found.append(send_time(arrived, done, stated))
         return replace(found[-1], at=done)
 
     monkeypatch.setitem(service.service.settings.latency, "visits", fixed)
-    monkeypatch.setattr("giveortake.server.application.departure", recorded)
+    monkeypatch.setattr("giveortake.server.application.send_time", recorded)
     before = service.service.metrics.overruns["visits"]
     asked = ("SELECT 1", COUNT, COUNT, "x" * 70_000)  # refused, answered, answered before, refused by the guard
     statuses = [service.answer("ann", sql, f"fixed {fixed}", epsilon="0.001").status_code for sql in asked]
@@ -59,8 +59,8 @@ def test_answers_refusals_and_failures_have_the_fixed_time_and_nothing_else_has(
 OUTCOMES: dict[str, Any] = {
     "an answer": {"n": 41},
     "a larger one": {"n": list(range(5000))},
-    "a refusal": Refused("budget"),
-    "a lost worker": Refused("worker_lost"),
+    "a refusal": Refusal("budget"),
+    "a lost worker": Refusal("worker_lost"),
     "an error of ours": ValueError("of a row"),
 }
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from giveortake.server.ledger_worker import LedgerCheck
+from giveortake.server.service import LedgerCheck
 from waiting import until
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def test_a_check_outlives_deadlines_and_whoever_began_it_and_a_second_call_joins
 
     monkeypatch.setattr(LedgerCheck, "run", counted)
     assert progress(tampered) == {"state": "none", "checked": 0, "entries": 0, "result": None}
-    clerks = {worker.process.pid for worker in tampered.service.clerks.working}
+    clerks = {worker.process.pid for worker in tampered.service.ledger_workers.working}
     tampered.service.check.settings = replace(tampered.service.settings, seconds=0.0)  # no request would have any time
     begin_and_leave(tampered)
     with ThreadPoolExecutor(2) as asking:
@@ -62,7 +62,7 @@ def test_a_check_outlives_deadlines_and_whoever_began_it_and_a_second_call_joins
         assert replies[0].json()["ledger"] == book.verify().ledger
     assert progress(tampered)["state"] == "holds"
     assert (tampered.folder / "begun").read_text() == "begun\n"
-    assert {worker.process.pid for worker in tampered.service.clerks.working} == clerks
+    assert {worker.process.pid for worker in tampered.service.ledger_workers.working} == clerks
 
 
 def test_a_check_that_fails_says_so_the_next_call_begins_anew_and_a_service_that_stops_ends_it(

@@ -16,7 +16,7 @@ import giveortake as gt
 from giveortake.errors import LedgerUnavailable
 from giveortake.ledger.state.verification import probe
 from giveortake.server import demo
-from giveortake.server.pool import Pool
+from giveortake.server.workers.pool import Pool
 from served_process import served
 from tiers import tiered
 from waiting import LONGEST, until
@@ -92,8 +92,8 @@ def test_a_service_is_unready_while_nothing_more_fits_on_the_disk(
     service: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Files that may not grow fail as a full disk does, when they are written."""
-    monkeypatch.setattr("giveortake.server.service._PROBED", 0.0)
-    (clerk,) = service.service.clerks.working
+    monkeypatch.setattr("giveortake.server.service._PROBE_TTL", 0.0)
+    (clerk,) = service.service.ledger_workers.working
     limits = resource.prlimit(clerk.process.pid, resource.RLIMIT_FSIZE)
     assert service.call(None, "GET", "/health/ready").status_code == 200
     resource.prlimit(clerk.process.pid, resource.RLIMIT_FSIZE, (1024, limits[1]))
@@ -114,7 +114,7 @@ def test_many_health_checks_write_no_more_than_one(service: Running, monkeypatch
 
     monkeypatch.setattr(Pool, "ask", counted)
     monkeypatch.setattr(service.service, "_probe", (None, 0.0))
-    monkeypatch.setattr("giveortake.server.service._PROBED", 10 * LONGEST)
+    monkeypatch.setattr("giveortake.server.service._PROBE_TTL", 10 * LONGEST)
     assert {service.call(None, "GET", "/health/ready").status_code for _ in range(30)} == {200}
     assert operations == ["probe"]
 

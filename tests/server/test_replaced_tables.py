@@ -50,7 +50,7 @@ def test_why_the_ledger_cannot_be_used_is_printed_once_and_told_to_custodians_al
     for name in ("visits.ledger-wal", "visits.ledger-shm"):
         (replaced.folder / name).unlink(missing_ok=True)
     (replaced.folder / "old").replace(replaced.folder / "visits.ledger")
-    replaced.service.doubt()  # no token is believed unseen
+    replaced.service.expire_tokens()  # no token is believed unseen
     told = {who: replaced.call(who, "GET", "/v1/datasets").json()["error"] for who in ("bob", "custodian", "bob")}
     assert {each["cause"] for each in told.values()} == {"ledger"}
     printed = capfd.readouterr().err

@@ -13,11 +13,12 @@ import pytest
 
 from giveortake.configuration import configurations
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, SameTable
-from giveortake.server import added_tables, table_worker
+from giveortake.server import added_tables
 from giveortake.server.console import tables
 from giveortake.server.console.tables import misfits
 from giveortake.server.settings import Settings
-from giveortake.server.table_worker import TableDesk
+from giveortake.server.workers import table_worker
+from giveortake.server.workers.table_worker import AllowedFolders
 
 HIDDEN = "a row that nobody may see"
 TOML = """\
@@ -35,7 +36,7 @@ SAID: dict[str, Any] = {"name": "trips", "file": "trips.csv", "unit": "person", 
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> TableDesk:
+def allowed(tmp_path: Path) -> AllowedFolders:
     folder = tmp_path / "incoming"
     (folder / "deep" / "deeper").mkdir(parents=True)
     (folder / "trips.csv").write_text(f"person,day,fare,note\n1,2024-01-01,{HIDDEN},x\n")
@@ -50,7 +51,7 @@ def desk(tmp_path: Path) -> TableDesk:
     (folder / "loop.csv").symlink_to(folder / "loop.csv")
     (folder / "way").symlink_to(tmp_path, target_is_directory=True)
     (tmp_path / "giveortake.toml").write_text(TOML)
-    return TableDesk(tmp_path / "giveortake.toml", (folder.resolve(),))
+    return AllowedFolders(tmp_path / "giveortake.toml", (folder.resolve(),))
 
 
 @pytest.mark.parametrize(
@@ -70,38 +71,38 @@ def desk(tmp_path: Path) -> TableDesk:
         ),
     ],
 )
-def test_what_is_not_below_the_folders_is_as_absent_as_what_never_was(desk: TableDesk, said: str) -> None:
+def test_what_is_not_below_the_folders_is_as_absent_as_what_never_was(allowed: AllowedFolders, said: str) -> None:
     with pytest.raises(NotFound) as told:
-        desk.resolve(said)
+        allowed.resolve(said)
     with pytest.raises(NotFound) as never:
-        desk.resolve("never.csv")
+        allowed.resolve("never.csv")
     assert str(told.value) == str(never.value)
 
 
-def test_files_are_listed_by_name_and_links_that_lead_out_are_not(desk: TableDesk) -> None:
-    assert table_worker.files(desk, {}) == {
+def test_files_are_listed_by_name_and_links_that_lead_out_are_not(allowed: AllowedFolders) -> None:
+    assert table_worker.files(allowed, {}) == {
         "folders": ["incoming"],
         "files": ["inner.csv", "trips.csv", "deep/rows.csv", "deep/deeper/more.csv"],
     }
-    assert desk.resolve("inner.csv").name == "trips.csv"
+    assert allowed.resolve("inner.csv").name == "trips.csv"
 
 
-def test_no_row_is_looked_at(desk: TableDesk) -> None:
-    found = table_worker.columns(desk, {"file": "trips.csv"})
+def test_no_row_is_looked_at(allowed: AllowedFolders) -> None:
+    found = table_worker.columns(allowed, {"file": "trips.csv"})
     assert found == {"columns": [{"name": name, "kind": None} for name in ("person", "day", "fare", "note")]}
     assert HIDDEN not in str(found)
 
 
-def test_a_view_reads_its_own_database_and_no_other_file(desk: TableDesk) -> None:
-    outside = desk.toml.parent / "outside.csv"
-    with duckdb.connect(str(desk.folders[0] / "views.duckdb")) as database:
+def test_a_view_reads_its_own_database_and_no_other_file(allowed: AllowedFolders) -> None:
+    outside = allowed.toml.parent / "outside.csv"
+    with duckdb.connect(str(allowed.folders[0] / "views.duckdb")) as database:
         database.execute("CREATE TABLE kept (person INTEGER); CREATE VIEW inner_view AS SELECT person FROM kept")
         database.execute(f"CREATE VIEW outer_view AS SELECT * FROM read_csv('{outside}')")
-    with duckdb.connect(str(desk.folders[0] / "views.duckdb"), read_only=True):  # whoever reads it besides
-        found = table_worker.columns(desk, {"file": "views.duckdb", "table": "inner_view"})
+    with duckdb.connect(str(allowed.folders[0] / "views.duckdb"), read_only=True):  # whoever reads it besides
+        found = table_worker.columns(allowed, {"file": "views.duckdb", "table": "inner_view"})
     assert found == {"columns": [{"name": "person", "kind": "integer"}]}
     with pytest.raises(InvalidParameter, match="other files") as told:
-        table_worker.columns(desk, {"file": "views.duckdb", "table": "outer_view"})
+        table_worker.columns(allowed, {"file": "views.duckdb", "table": "outer_view"})
     assert HIDDEN not in str(told.value)
 
 
@@ -116,14 +117,14 @@ def test_columns_of_a_form_keep_their_places_whatever_they_are_called() -> None:
     assert tables._table_fields({}, {}, {})["population"] == ""  # nobody said so: no people are called that
 
 
-def test_a_section_says_what_was_said_and_nothing_else(desk: TableDesk) -> None:
+def test_a_section_says_what_was_said_and_nothing_else(allowed: AllowedFolders) -> None:
     domains: dict[str, Any] = {
         "day": {"kind": "date", "low": "2024-01-01", "high": "2024-12-31"},
         "fare": {"kind": "real", "low": "0", "high": "99.5"},
         "note": {"values": ["a", 'b "c" \n[evil]\n', "\u202e"]},
     }
     said = {**SAID, "domains": domains, "new_population": "people of trips", "rows_per_person": 3}
-    text = table_worker.section(desk, said)["toml"]
+    text = table_worker.section(allowed, said)["toml"]
     whole = tomllib.loads(text)
     assert set(whole) == {"trips"}
     found = whole["trips"]
@@ -131,9 +132,9 @@ def test_a_section_says_what_was_said_and_nothing_else(desk: TableDesk) -> None:
     assert found["domains"]["fare"] == {"bounds": [0, 99.5]}
     assert str(found["domains"]["day"]["bounds"][1]) == "2024-12-31"
     assert found["domains"]["note"]["categories"] == domains["note"]["values"]
-    desk.toml.write_text(TOML + text)
-    assert list(configurations(desk.toml)) == ["visits", "trips"]
-    assert Settings.read(desk.toml).folders == (desk.toml.parent / "incoming",)
+    allowed.toml.write_text(TOML + text)
+    assert list(configurations(allowed.toml)) == ["visits", "trips"]
+    assert Settings.read(allowed.toml).folders == (allowed.toml.parent / "incoming",)
 
 
 @pytest.mark.parametrize(
@@ -155,10 +156,10 @@ def test_a_section_says_what_was_said_and_nothing_else(desk: TableDesk) -> None:
     ],
 )
 def test_what_does_not_fit_is_refused_by_name_and_without_a_row(
-    desk: TableDesk, more: dict[str, Any], problem: str
+    allowed: AllowedFolders, more: dict[str, Any], problem: str
 ) -> None:
     with pytest.raises(GiveOrTakeError, match=problem) as told:
-        table_worker.section(desk, SAID | more)
+        table_worker.section(allowed, SAID | more)
     assert HIDDEN not in str(told.value)
 
 
@@ -166,7 +167,7 @@ def test_what_does_not_fit_is_refused_by_name_and_without_a_row(
     ("change", "problem"), [(lambda toml: toml.write_text(TOML + "# by hand"), SameTable), (Path.unlink, OSError)]
 )
 def test_a_table_that_is_not_accepted_leaves_neither_a_worker_nor_a_draft(
-    desk: TableDesk, monkeypatch: pytest.MonkeyPatch, change: Any, problem: type[Exception]
+    allowed: AllowedFolders, monkeypatch: pytest.MonkeyPatch, change: Any, problem: type[Exception]
 ) -> None:
     ended: list[bool] = []
 
@@ -175,29 +176,31 @@ def test_a_table_that_is_not_accepted_leaves_neither_a_worker_nor_a_draft(
             ended.append(True)
 
     async def opened(_task: Any, _name: str) -> First:
-        change(desk.toml)  # while the worker opened the table
+        change(allowed.toml)  # while the worker opened the table
         return First()
 
     monkeypatch.setattr(added_tables, "_opened", opened)
-    service: Any = SimpleNamespace(settings=Settings.read(desk.toml))
+    service: Any = SimpleNamespace(settings=Settings.read(allowed.toml))
     with pytest.raises(problem):
-        asyncio.run(added_tables._served(service, "trips", table_worker.section(desk, SAID)["toml"], "token of a test"))
+        asyncio.run(
+            added_tables._served(service, "trips", table_worker.section(allowed, SAID)["toml"], "token of a test")
+        )
     assert ended == [True]
-    assert not list(desk.toml.parent.glob(".giveortake-*"))
+    assert not list(allowed.toml.parent.glob(".giveortake-*"))
 
 
-def test_an_address_of_a_ledger_is_not_shown(desk: TableDesk) -> None:
+def test_an_address_of_a_ledger_is_not_shown(allowed: AllowedFolders) -> None:
     address = "postgresql://owner:secret@db/ledger"
-    desk.toml.write_text(TOML.replace('"visits.ledger"\nmark = "visits.mark"', f'"{address}"'))
-    made = table_worker.section(desk, SAID)
+    allowed.toml.write_text(TOML.replace('"visits.ledger"\nmark = "visits.mark"', f'"{address}"'))
+    made = table_worker.section(allowed, SAID)
     assert address in made["toml"]
     assert "secret" not in made["shown"]
 
 
-def test_folders_that_are_not_there_are_refused_at_the_start(desk: TableDesk) -> None:
-    desk.toml.write_text(TOML.replace("incoming", "nowhere"))
+def test_folders_that_are_not_there_are_refused_at_the_start(allowed: AllowedFolders) -> None:
+    allowed.toml.write_text(TOML.replace("incoming", "nowhere"))
     with pytest.raises(InvalidParameter, match="folder"):
-        Settings.read(desk.toml)
+        Settings.read(allowed.toml)
 
 
 def test_a_draft_that_is_refused_is_not_told_by_its_place(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from demo_service import running_demo
-from giveortake.server import demo, framing, pool
+from giveortake.server import demo
+from giveortake.server.workers import framing, pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

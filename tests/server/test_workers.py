@@ -19,9 +19,9 @@ from demo_service import COUNT
 from giveortake.advice import Advice
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Pure
-from giveortake.server.pool import Pool, Worker, WorkerFailed
-from giveortake.server.responses import Refused
-from giveortake.server.worker import failure
+from giveortake.server.responses import Refusal
+from giveortake.server.workers.pool import Pool, Worker, WorkerFailed
+from giveortake.server.workers.worker import failure
 from waiting import LONGEST, until, until_async
 
 if TYPE_CHECKING:
@@ -123,8 +123,8 @@ def test_health_is_about_the_process_and_about_workers(tampered: Running) -> Non
 
 
 def test_an_operation_that_is_not_known_is_an_error_of_ours_and_tells_its_kind_alone(tampered: Running) -> None:
-    clerks = tampered.service.clerks
-    with pytest.raises(Refused) as refused:
+    clerks = tampered.service.ledger_workers
+    with pytest.raises(Refusal) as refused:
         asyncio.run_coroutine_threadsafe(clerks.ask("nothing", analyst=None), tampered.loop).result()
     assert refused.value.cause.name == "internal"
     last = tampered.call("custodian", "GET", "/v1/failures").json()["service"]["last"]
@@ -178,14 +178,11 @@ while True:
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The task of a worker that is there at once, and hangs or fails when it is asked to."""
-    package = tmp_path / "giveortake" / "server"
+    package = tmp_path / "giveortake" / "server" / "workers"
     package.mkdir(parents=True)
-    for path, text in (
-        (package.parent / "__init__.py", ""),
-        (package / "__init__.py", ""),
-        (package / "worker.py", TOY),
-    ):
-        path.write_text(text)
+    for folder in (package.parent.parent, package.parent, package):
+        (folder / "__init__.py").touch()
+    (package / "worker.py").write_text(TOY)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     return {}
 
@@ -196,8 +193,8 @@ class Paced:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.wakes, self.gate = 100.0, list[float](), asyncio.Event()
         self.notice: Any = lambda: None
-        monkeypatch.setattr("giveortake.server.pool.asyncio", self)
-        monkeypatch.setattr("giveortake.server.pool.time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr("giveortake.server.workers.pool.asyncio", self)
+        monkeypatch.setattr("giveortake.server.workers.pool.time", SimpleNamespace(monotonic=lambda: self.now))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(asyncio, name)
@@ -229,7 +226,7 @@ def test_with_a_pace_nobody_sees_when_a_worker_is_lost(
         assert pool.is_ready
         assert pool._idle.empty()
         paced.gate.set()
-        with pytest.raises(Refused):
+        with pytest.raises(Refusal):
             await asked
         assert pool.working == (() if how == "killed" else (worker,))
         await pool.close()
@@ -249,7 +246,7 @@ def test_a_worker_that_is_too_slow_is_ended_at_its_deadline_and_writes_nothing_a
         (worker,) = pool.working
         paced.notice = lambda: ended.append(worker.process.returncode)
         paced.gate.set()
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(Refusal) as refused:
             await pool.ask("hang")
         assert refused.value.cause.name == "deadline"
         assert worker not in pool.working
@@ -287,7 +284,7 @@ def test_a_slow_request_that_finds_no_worker_gives_its_turn_back(*, given_up: bo
             if given_up:
                 await asyncio.sleep(0)
                 asked.cancel()
-            with pytest.raises(asyncio.CancelledError if given_up else Refused):
+            with pytest.raises(asyncio.CancelledError if given_up else Refusal):
                 await asked
         assert pool._turns._slow == 0
         assert not pool._turns._shares

@@ -18,7 +18,7 @@ import pytest
 import giveortake as gt
 from giveortake.engines import KeyColumn
 from giveortake.errors import BudgetExceeded, LedgerMismatch, MechanismSpent, QueryFailed, QueryRefused
-from giveortake.mechanisms.selection import Candidate, Misfits
+from giveortake.mechanisms.selection import Candidate, WorstMarginalSelection
 from giveortake.plan import ColumnReference
 from giveortake.privacy import events
 from giveortake.session.runs import AdaptiveRun, Choice, NoisyTable, RunRequest
@@ -48,7 +48,7 @@ def _request(session: Session, rho: Fraction = RHO, said: str = "a run") -> RunR
 
 
 def _offers(count: int = 2) -> list[Candidate]:
-    return [Candidate.of(np.full(size, 7.0)) for size in (3, 6)[:count]]
+    return [Candidate.from_counts(np.full(size, 7.0)) for size in (3, 6)[:count]]
 
 
 @pytest.fixture
@@ -180,23 +180,23 @@ def _exact_steps(
 ) -> tuple[list[Any], list[Any]]:
     """The integers of two measurements with noise that is zero, and the scores of a selection."""
     scores: list[Any] = []
-    right = Misfits.release
+    right = WorstMarginalSelection.release
 
-    def recorded(self: Misfits, value: Any, entropy: Any = None) -> int:
+    def recorded(self: WorstMarginalSelection, value: Any, entropy: Any = None) -> int:
         scores.append((self.scores([each.open(self) for each in value]), self.sensitivity))
         return right(self, value, entropy)
 
     for name in ("additive", "marginals"):
         module = import_module(f"giveortake.mechanisms.{name}")
         monkeypatch.setattr(module, "rounded_normal", lambda _sigma, size, _entropy: np.zeros(size, dtype=np.int64))
-    monkeypatch.setattr(Misfits, "release", recorded)
+    monkeypatch.setattr(WorstMarginalSelection, "release", recorded)
     with _request(session).begin(None) as run:
         measured = [run.measure((A,), RHO / 4, residual=False), run.measure((A, B), RHO / 4, residual=True)]
         run.select([(A,), (A, B)], _offers(), RHO / 4)
     if undo:
         monkeypatch.undo()
     else:
-        monkeypatch.setattr(Misfits, "release", right)
+        monkeypatch.setattr(WorstMarginalSelection, "release", right)
     return measured, scores
 
 
@@ -211,9 +211,9 @@ def test_every_integer_of_a_run_moves_by_no_more_than_its_noise_was_priced_for(
 
 def test_scores_that_are_off_by_two_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where the distance of two tables is taken for half of itself."""
-    plain: Any = vars(Misfits)["sensitivity"]
+    plain: Any = vars(WorstMarginalSelection)["sensitivity"]
     with monkeypatch.context() as mutant:
-        mutant.setattr(Misfits, "sensitivity", property(lambda self: Fraction(plain.__get__(self), 2)))
+        mutant.setattr(WorstMarginalSelection, "sensitivity", property(lambda self: Fraction(plain.__get__(self), 2)))
         assert _greatest_moves("add-remove", 1, mutant, undo=False)["score"] > 1.9
 
 

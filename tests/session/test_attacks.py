@@ -258,7 +258,7 @@ def test_keys_that_combine_to_more_than_64_bits_are_tallied_from_a_list(monkeypa
     narrow = found.with_keys(made, listed)
     monkeypatch.setattr(found, "WIDEST", 2)
     wide = found.with_keys(made, listed)
-    assert (narrow.found, wide.wanted) == (None, None)
+    assert (narrow.discovered, wide.wanted) == (None, None)
     assert wide.rows() == narrow.rows() == listed
     for one, other in zip(
         exact_integers(made, engine_of(s), narrow), exact_integers(made, engine_of(s), wide), strict=True

@@ -26,7 +26,7 @@ from giveortake.errors import (
     QueryRefused,
 )
 from giveortake.mechanisms import Gaussian
-from giveortake.mechanisms.prefix_sums import RunningCount, SquareRoot, moved
+from giveortake.mechanisms.prefix_sums import RunningCount, SquareRoot, running_count_sensitivity
 from giveortake.session.session import mechanism_of
 from statistics_of_draws import ALPHA
 
@@ -247,8 +247,10 @@ def test_the_price_is_the_farthest_that_any_rows_move_all_steps() -> None:
             math.sqrt(float((matrix[:, list(periods)].sum(axis=1) ** 2).sum()))
             for periods in itertools.product(range(horizon), repeat=rows)
         )
-        assert farthest == pytest.approx(float(moved(horizon, rows, "add-remove")), rel=1e-9)
-        assert math.sqrt(rows) * float(moved(horizon, 1, "add-remove")) < farthest or rows == 1  # √m is false
+        assert farthest == pytest.approx(float(running_count_sensitivity(horizon, rows, "add-remove")), rel=1e-9)
+        assert (
+            math.sqrt(rows) * float(running_count_sensitivity(horizon, 1, "add-remove")) < farthest or rows == 1
+        )  # √m is false
 
 
 def test_rows_of_consecutive_days_cost_nearly_as_much_as_rows_of_one_day() -> None:
@@ -261,12 +263,12 @@ def test_rows_of_consecutive_days_cost_nearly_as_much_as_rows_of_one_day() -> No
 @pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
 def test_no_neighbour_moves_the_steps_by_more_than_is_charged(neighbours: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     _quiet(monkeypatch)
-    assert 0.5 < _nearest(neighbours, moved(4, 2, neighbours)) <= 1 + 1e-9
+    assert 0.5 < _nearest(neighbours, running_count_sensitivity(4, 2, neighbours)) <= 1 + 1e-9
 
 
 def test_the_root_of_the_rows_in_the_price_of_a_person_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     _quiet(monkeypatch)
-    assert _nearest("add-remove", Fraction(math.sqrt(2)) * moved(4, 1, "add-remove")) > 1.3
+    assert _nearest("add-remove", Fraction(math.sqrt(2)) * running_count_sensitivity(4, 1, "add-remove")) > 1.3
 
 
 def _nearest(neighbours: Any, charged: Fraction) -> float:

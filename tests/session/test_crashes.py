@@ -99,7 +99,7 @@ def test_an_interruption_while_an_answer_is_stored_leaves_no_draw_in_its_trace(
 ) -> None:
     """What was drawn and is not kept is drawn again: both draws together would tell more than was paid for."""
 
-    def stopped(_draft: object, _number: int, answer: object) -> None:
+    def stopped(_transaction: object, _number: int, answer: object) -> None:
         drawn.append(answer)
         raise KeyboardInterrupt
 

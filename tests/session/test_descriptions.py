@@ -67,8 +67,10 @@ def test_what_was_asked_in_words_changes_neither_the_name_nor_the_price(tmp_path
         ledger.population("people", budget=gt.PureDP(1))
         ledger.dataset("d", population="people")
         event = gt.accounting.events.Pure("0.1")
-        first = ledger.reserve(event, dataset="d", key="k", request={"a": 1}, question="q", asked="how many")
-        again = ledger.reserve(event, dataset="d", key="k", request={"a": 1}, question="q", asked="in other words")
+        first = ledger.reserve(event, dataset="d", key="k", request={"a": 1}, question="q", description="how many")
+        again = ledger.reserve(
+            event, dataset="d", key="k", request={"a": 1}, question="q", description="in other words"
+        )
         assert again.id == first.id
         assert str(ledger.levels()[0].spent) == "1/10"
         ledger.verify()

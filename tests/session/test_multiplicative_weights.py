@@ -17,7 +17,7 @@ import giveortake as gt
 from giveortake.errors import AllowanceExceeded, InvalidParameter, MechanismSpent, QueryFailed, QueryRefused
 from giveortake.ledger import Ledger
 from giveortake.mechanisms import AboveThreshold, Gaussian, Sensitive
-from giveortake.mechanisms.sparse_vector import NoisyCount, Surprise
+from giveortake.mechanisms.selection import NoisyCount, SparseVectorCheck
 from giveortake.privacy import events
 from giveortake.session.runs import Counted, Watch
 from giveortake.session.session import Session, mechanism_of
@@ -187,7 +187,7 @@ def test_no_more_is_asked_than_was_planned_and_paid_for(session: Session) -> Non
 
 
 def test_far_queries_without_end_stop_at_what_was_paid(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Surprise, "release", lambda self, value, entropy=None: _far(self))
+    monkeypatch.setattr(SparseVectorCheck, "release", lambda self, value, entropy=None: _far(self))
     asked = ASKED | {"accuracy": "9/10", "queries": 500}
     with session.weights().answer(**asked) as weights:
         names = [{"a": [0, 1, 2, 3][: n % 4 + 1], "b": "x" if n % 8 < 4 else "y", "c": n % 16 < 8} for n in range(16)]
@@ -198,7 +198,7 @@ def test_far_queries_without_end_stop_at_what_was_paid(session: Session, monkeyp
         assert len([step for step in weights._run.steps if isinstance(step, Counted)]) == weights.updates + 1
 
 
-def _far(surprise: Surprise) -> bool:
+def _far(surprise: SparseVectorCheck) -> bool:
     surprise.guard._spent = True
     return True
 
@@ -210,9 +210,9 @@ def test_counts_and_distances_move_by_one_for_every_row() -> None:
     }
     assert counted == {6, 7}
     guard = AboveThreshold(threshold=100, epsilon=1000)
-    assert not Surprise(chosen, 6, guard).release(Sensitive(table))
-    assert Surprise(chosen, 600, guard).release(Sensitive(table))
-    assert Surprise(chosen, 600, guard).event() == guard.event()
+    assert not SparseVectorCheck(chosen, 6, guard).release(Sensitive(table))
+    assert SparseVectorCheck(chosen, 600, guard).release(Sensitive(table))
+    assert SparseVectorCheck(chosen, 600, guard).event() == guard.event()
 
 
 def test_what_fails_reads_no_row_and_bad_words_are_refused_at_no_cost(session: Session) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from giveortake.compile import design
 from giveortake.compile.measures import MissingCount, PrefixSums, RowCount, Sides
-from giveortake.compile.spend import Stability
+from giveortake.compile.sensitivity import Stability
 from giveortake.engines import Quantum, Summand, Tally
 from giveortake.engines.duckdb import engine as own_statements
 from giveortake.engines.duckdb import fast_paths

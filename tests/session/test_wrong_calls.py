@@ -92,6 +92,7 @@ BY_NAME: list[tuple[str, Call]] = [  # arguments that are taken by name alone
     ("unit", lambda w: w.gt.PureDP(1, "1e-6")),
     ("columns", lambda w: w.gt.synth.synthesize(w.s, ["x", "c"])),
     ("columns", lambda w: w.gt.synth.quote(w.s, ["x", "c"])),
+    ("foo", lambda w: w.gt.synth.quote(w.s, columns=["x", "c"], foo=1)),
     ("epsilon", lambda w: w.gt.learn.LinearRegression("x", ["c"], 1)),
     ("epsilon", lambda w: w.gt.learn.moments(w.s, ["x"], 1)),
     ("epsilon", lambda w: w.gt.learn.contingency(w.s, "x", "c")),

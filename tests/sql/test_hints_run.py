@@ -12,7 +12,7 @@ from asked_tables import CATALOG as OTHERS
 from giveortake import sql
 from giveortake.errors import QueryRefused
 from giveortake.plan import Catalog, Domain, Kind, PrivateTable, PublicTable, Scan
-from giveortake.sql import text as refusals
+from giveortake.sql import refusals
 
 TRIPS = PrivateTable(
     "trips",

@@ -16,7 +16,8 @@ from asked_tables import CATALOG
 from giveortake import sql
 from giveortake.errors import QueryRefused
 from giveortake.plan import Question
-from giveortake.sql.text import ARGUMENTS, allow
+from giveortake.sql.refusals import allow
+from giveortake.sql.tokens import ARGUMENTS
 from paired_questions import PAIRS
 from tiers import tiered
 

@@ -38,7 +38,7 @@ def test_names_are_found_whatever_their_case() -> None:
 
 def test_columns_without_a_name_get_one_that_is_not_taken() -> None:
     text = "SELECT YEAR(day), COUNT(*), COUNT(*), SUM(amount) / 2, AVG(amount + 1) AS count_2 FROM trips GROUP BY 1"
-    assert sql.parse(text, CATALOG).shown == ("year_day", "count", "count_3", "value", "count_2")
+    assert sql.parse(text, CATALOG).columns == ("year_day", "count", "count_3", "value", "count_2")
 
 
 def test_a_part_named_by_with_hides_a_table_and_reads_the_table_it_hides() -> None:
@@ -67,8 +67,8 @@ def test_a_column_defined_anew_has_the_bounds_of_its_definition() -> None:
 def test_numbers_are_exact() -> None:
     question = sql.parse("SELECT SUM(CLAMP(tip, 0, 0.1)) AS s FROM trips WHERE tip < 1e-2 AND age < 1_0", CATALOG)
     (aggregate,) = question.aggregates()
-    assert aggregate.of is not None
-    assert aggregate.of.domain(question.relation.schema).high == Fraction(1, 10)
+    assert aggregate.expression is not None
+    assert aggregate.expression.domain(question.relation.schema).high == Fraction(1, 10)
 
 
 def test_extremes_of_persons_are_features_and_those_of_everybody_are_quantiles() -> None:

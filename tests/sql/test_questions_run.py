@@ -43,7 +43,7 @@ def test_the_engine_runs_what_was_read(connection: duckdb.DuckDBPyConnection) ->
     for text, _ in PAIRS:
         question = sql.parse(text, CATALOG)
         values = [key for _, key in question.keys]
-        values += [aggregate.of for aggregate in question.aggregates() if aggregate.of is not None]
+        values += [aggregate.expression for aggregate in question.aggregates() if aggregate.expression is not None]
         columns = ", ".join(printer.expression(value, question.relation.schema) for value in values) or "1"
         statement = f"SELECT {columns} FROM ({printer.relation(question.relation)})"
         assert connection.execute(statement).fetchall() == [], text

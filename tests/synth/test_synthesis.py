@@ -364,11 +364,11 @@ def test_one_column_may_determine_another_and_has_to_do_so_for_all_its_values() 
         ModelColumn("zip", Kind.TEXT, ("10", "20", "30")),
         ModelColumn("state", Kind.TEXT, ("A", "B")),
     ]
-    states = gt.synth.Determines("zip", "state", {"10": "A", "20": "A", "30": "B"})
+    states = gt.synth.FunctionalDependency("zip", "state", {"10": "A", "20": "A", "30": "B"})
     (factor,) = zero_factors([states], columns, 99).values()
     assert np.isfinite(factor).tolist() == [[True, False], [True, False], [False, True]]
     with pytest.raises(InvalidParameter, match="every category"):
-        zero_factors([gt.synth.Determines("zip", "state", {"10": "A"})], columns, 99)
+        zero_factors([gt.synth.FunctionalDependency("zip", "state", {"10": "A"})], columns, 99)
     with pytest.raises(InvalidParameter, match="cells"):
         zero_factors([states], columns, 5)
 

@@ -16,7 +16,7 @@ from giveortake.compile import Caps, Spend
 from giveortake.mechanisms import Gaussian, marginals
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
-from giveortake.workload.bound_workload import AskedWorkload
+from giveortake.workload.bound_workload import BoundWorkload
 from giveortake.workload.measurement import measured
 from giveortake.workload.residuals import ResidualDesign
 
@@ -57,7 +57,7 @@ def _table() -> pl.DataFrame:
 def _require_scaled(session: Session, table: pl.DataFrame) -> None:
     """Persons who are longer than a norm count with one factor in all tables, and all others in full."""
     relation, workload = session.catalog.private["people"], gt.workload.marginals(["a", "c"], up_to=2)
-    asked = AskedWorkload.of(workload, relation, Caps(), "add-remove", Fraction(3, 2))
+    asked = BoundWorkload.of(workload, relation, Caps(), "add-remove", Fraction(3, 2))
     made = measured(asked, Spend(mu=Fraction(1)), "rms")
     assert isinstance(made.design, ResidualDesign)
     release = made.read(made.draw(mechanism_of(session).engine))
@@ -93,7 +93,7 @@ def test_every_engine_counts_the_same_tables_and_the_same_first_rows(
     )
     several = [Caps(rows_per_person=1000), Caps(rows_per_person=2)]
     for caps in several[:1] if name == "spark" else several:  # whose every statement takes seconds
-        asked = AskedWorkload.of(WORKLOAD, session.catalog.private["people"], caps, "add-remove")
+        asked = BoundWorkload.of(WORKLOAD, session.catalog.private["people"], caps, "add-remove")
         made = measured(asked, Spend(mu=Fraction(1)), "rms")
         release = made.read(made.draw(mechanism_of(session).engine))
         found = release.design.estimate(0, asked.attributes.indices_of(("a", "c")), release.layers[0])

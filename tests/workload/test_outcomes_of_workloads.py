@@ -24,7 +24,7 @@ from workload_outcomes import (
 import giveortake as gt
 from engine_places import EVERYWHERE, place
 from giveortake.errors import QueryRefused
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.session import Session
 from tiers import is_long
 

@@ -22,7 +22,7 @@ from giveortake.mechanisms.marginals import Contribution, Residual, shrinkage
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
 from giveortake.workload import bound_workload as attributes_module
-from giveortake.workload.bound_workload import AskedWorkload
+from giveortake.workload.bound_workload import BoundWorkload
 from giveortake.workload.measurement import WorkloadMeasurement, WorkloadRelease, measured
 from giveortake.workload.residuals import ResidualDesign
 from tiers import tiered
@@ -113,7 +113,7 @@ def _session(mode: Mode, tables: list[list[dict[str, Any]]]) -> Session:
 def _made(mode: Mode, session: Session, place: int, spend: Spend) -> WorkloadMeasurement:
     mechanism, relation = mechanism_of(session), session.catalog.private[f"t{place}"]
     caps = mechanism.caps.of_question(session.caps)
-    asked = AskedWorkload.of(WORKLOAD, relation, caps, mechanism.budget.neighbours, mode.norm)
+    asked = BoundWorkload.of(WORKLOAD, relation, caps, mechanism.budget.neighbours, mode.norm)
     return measured(asked, spend, "rms")
 
 
@@ -247,7 +247,7 @@ def test_a_row_that_leaves_one_table_and_moves_in_another_pays_for_both(
 ) -> None:
     monkeypatch.setattr("test_replay_of_workloads.WORKLOAD", gt.workload.marginals(["a", "b"], up_to=1))
     assert 0.8 < _nearly_declared(unit, rows) <= 1 + 1e-9
-    monkeypatch.setattr(AskedWorkload, "is_all_or_none", True)
+    monkeypatch.setattr(BoundWorkload, "is_all_or_none", True)
     assert _nearly_declared(unit, rows) > 1.1  # what a price that believes the filter would miss
 
 

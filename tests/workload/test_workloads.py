@@ -20,7 +20,7 @@ from cases import all_cases
 from giveortake.compile import Caps, Spend
 from giveortake.errors import BudgetExceeded, InvalidParameter, NotFound, QueryRefused
 from giveortake.session.session import mechanism_of
-from giveortake.workload.bound_workload import AskedWorkload
+from giveortake.workload.bound_workload import BoundWorkload
 from giveortake.workload.measurement import measured
 from giveortake.workload.results import WorkloadAnswer
 from statistics_of_draws import ALPHA
@@ -249,7 +249,7 @@ def test_intervals_hold_as_often_as_they_say_and_all_together_if_asked() -> None
     session = _session(table)
     mechanism = mechanism_of(session)
     for spend in (Spend(mu=Fraction(1)), Spend(epsilon=Fraction(1))):
-        asked = AskedWorkload.of(
+        asked = BoundWorkload.of(
             gt.workload.marginals(["age", "sex"]), session.catalog.private["people"], Caps(), "add-remove"
         )
         made = measured(asked, spend, "rms")

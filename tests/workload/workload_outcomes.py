@@ -19,8 +19,8 @@ import pytest
 import giveortake as gt
 from giveortake.errors import GiveOrTakeError
 from giveortake.mechanisms import Gaussian, Laplace, marginals
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.mechanisms.marginals import Residual
+from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.session import Session
 from giveortake.workload.measurement import WorkloadMeasurement, WorkloadRelease
 from giveortake.workload.residuals import ResidualDesign
@@ -180,4 +180,4 @@ def sums_in_words(self: BoundedIntegers, sizes: Any, kept: Any) -> BoundedIntege
     others = tuple(axis for axis in range(len(sizes)) if axis not in kept)
     left = sorted(kept)
     flat = table.sum(axis=others).transpose([left.index(axis) for axis in kept]).reshape(-1)
-    return BoundedIntegers.of(flat, self.bound * table.size)
+    return BoundedIntegers.clamped(flat, self.bound * table.size)

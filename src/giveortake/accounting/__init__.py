@@ -11,10 +11,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from giveortake.accounting.filters import (
+    ApproxDPFilter,
     Filter,
     GaussianDPFilter,
     PureDPFilter,
-    Race,
     RenyiDPFilter,
     ZCDPFilter,
     filter,  # noqa: A004 (a held name)
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from giveortake.accounting.odometers import ApproxOdometer, Odometer, PureOdometer, odometer
 
 __all__ = [
+    "ApproxDPFilter",
     "ApproxOdometer",
     "Filter",
     "GaussianDPFilter",
@@ -35,7 +36,6 @@ __all__ = [
     "Odometer",
     "PureDPFilter",
     "PureOdometer",
-    "Race",
     "RenyiDPFilter",
     "Snapshot",
     "ZCDPFilter",

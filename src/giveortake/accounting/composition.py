@@ -1,9 +1,8 @@
-"""Composition of what is declared together, and the least noise that fits a budget.
+"""Composition of charges that are declared together, and the least noise that fits a budget.
 
-- Pricing what is declared together: `compose` and the theorems behind its methods.
-- All of them hold for adaptively chosen *queries*; what must be declared beforehand is the list of charges itself. For
-  charges that are chosen adaptively there are filters.
-- The least noise for a number of releases under a budget.
+`compose` and the theorems behind its methods hold for adaptively chosen *queries*; what must be declared beforehand is
+the list of charges itself. For charges that are chosen adaptively there are filters. `calibrate` finds the least noise
+for a number of releases under a budget.
 """
 
 from __future__ import annotations
@@ -24,7 +23,18 @@ from giveortake.accounting.intervals import (
 from giveortake.accounting.pld.loss import two_points
 from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter, Unprovable
-from giveortake.exact import Number, enclosure, open_probability, positive, precision, sqrt_down, sqrt_up, upper, whole
+from giveortake.exact import (
+    Number,
+    enclosure,
+    exact_or_up,
+    open_probability,
+    positive,
+    precision,
+    sqrt_down,
+    sqrt_up,
+    upper,
+    whole,
+)
 from giveortake.privacy import (
     ZCDP,
     ApproxDP,
@@ -37,7 +47,7 @@ from giveortake.privacy import (
     gaussian_mu,
     sequential,
 )
-from giveortake.privacy.guarantee import bound, raised
+from giveortake.privacy.guarantee import raised
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -133,9 +143,10 @@ def advanced_epsilon(pairs: Iterable[tuple[Fraction, Fraction, int]], delta: Fra
 
 def _refuse_if_exceeded(left: Fraction, delta: Fraction, *, strict: bool) -> None:
     if left < 0 or (strict and left == 0):
+        own = exact_or_up(delta - left)
         raise Unprovable(
-            f"the charges have δ = {bound(delta - left)} of their own, which leaves nothing of {bound(delta)}",
-            hint=f"ask for a δ above {bound(delta - left)}",
+            f"the charges have δ = {own} of their own, which leaves nothing of {exact_or_up(delta)}",
+            hint=f"ask for a δ above {own}",
         )
 
 

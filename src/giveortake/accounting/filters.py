@@ -1,15 +1,12 @@
-"""Privacy filters: the base class, one filter for each kind of budget, the race for (ε, δ), and `filter(budget)`.
+"""Privacy filters: they admit or refuse charges that are chosen adaptively, so that a budget is kept.
 
-- What a race has used and has left, in words: as numbers of questions, not as percentages of five accounts.
-- Why a charge was refused, in words that say what it costs and what is left.
-- The base of all filters: it adds up what events cost and says, before a release, whether one more fits.
-- Filters that add up one kind of price and compare the sum with the budget.
+`Filter` adds up what events cost and says, before a release, whether one more fits. The filters of pure, concentrated,
+Gaussian and Rényi budgets add up one kind of price; `ApproxDPFilter`, of (ε, δ) budgets, is a race of several.
+`filter(budget)` is the one that belongs to a budget, new or restored from a snapshot.
 
 In all of them an adversary chooses the mechanism of every round, its parameters and when to stop after seeing all
 earlier outputs. Fix two neighbours and write L for the privacy loss ln(P/Q) of the whole transcript: the sum of the
 losses lᵢ of the rounds given what came before. Let cᵢ be the price of round i, a function of the earlier outputs.
-
-The race of filters: an (ε, δ) budget that serves few large charges and many small ones near their optimum.
 
 Race lemma. Let filter j prove (ε, δⱼ)-DP on its own, j = 1…K. The race admits a query while at least one filter that
 is still alive admits it; filters that it exceeds die for good; a refusal, whatever level it comes from, changes
@@ -42,8 +39,7 @@ w(t)·q̂(t), and some failure happens with probability 1 − E_p̂[w] ≤ δ_ke
 
     P[S] − e^ε·Q[S] ≤ Σ_{t∈S} w(t)·(p̂(t) − e^ε·q̂(t)) + 1 − E_p̂[w] ≤ δ̂ + δ_keys. ∎
 
-- Together: δ = δ_keys + Σδⱼ, all fixed at creation and shown.
-- `filter(budget)`: the guard that belongs to a budget, new or restored from a snapshot.
+Together: δ = δ_keys + Σδⱼ, all fixed at creation and shown.
 
 >>> from giveortake.privacy import events
 >>> guard = filter(gt.PureDP("0.3"))
@@ -81,13 +77,12 @@ from giveortake.accounting.pricing import (
     currency_named,
     exact_number,
     short_down,
-    written_totals,
+    stored_totals,
 )
 from giveortake.caching import cached
 from giveortake.errors import BudgetExceeded, InvalidParameter, MismatchedPromises, Unpriced, Unprovable
-from giveortake.exact import GREATEST, LEAST, decimal, rational
+from giveortake.exact import GREATEST, LEAST, decimal, exact_or_down, exact_or_up, percent, rational
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP, events, gaussian_mu
-from giveortake.privacy.guarantee import bound
 from giveortake.privacy.renyi import epsilon_from_order
 
 if TYPE_CHECKING:
@@ -144,7 +139,7 @@ def used_text(accounts: Sequence[Account], pot: Account) -> str:
         (account.spent / account.limit for account in accounts if account.alive and account.limit), default=Fraction(1)
     )
     keys = f"δ = {decimal(pot.spent)} of {decimal(pot.limit)} for finding keys"
-    return f"{decimal(100 * used, 3)} % of the budget, and {keys}"
+    return f"{percent(used, 3)} of the budget, and {keys}"
 
 
 def _times(budget: ApproxDP, accounts: Sequence[Account], epsilon: Fraction) -> Fraction:
@@ -190,7 +185,7 @@ def refusal(
 def _exceeded(budget: Guarantee, exceeded: list[tuple[Total, int]], hint: str) -> BudgetExceeded:
     left = {total.currency.symbol: pricing.amount(total.limit - total.spent) for total, _ in exceeded}
     needed = {total.currency.symbol: pricing.amount(cost) for total, cost in exceeded}
-    clauses = [f"{symbol} = {bound(cost)}, but {_left(symbol, left[symbol])}" for symbol, cost in needed.items()]
+    clauses = [f"{symbol} = {exact_or_up(cost)}, but {_left(symbol, left[symbol])}" for symbol, cost in needed.items()]
     return BudgetExceeded(
         f"this charge costs {'; or '.join(clauses)} ({budget.unit})",
         cost=_only(needed),
@@ -225,16 +220,7 @@ def _has_parallel(event: Event) -> bool:
 
 
 def _left(symbol: str, left: Fraction) -> str:
-    return f"only {symbol} = {_never_above(left)} is left" if left else "nothing is left"
-
-
-def _never_above(number: Fraction, digits: int = 6) -> str:
-    """A short decimal that is never above the number: what is left must not be overstated."""
-    text = bound(number)
-    if Fraction(text) == number:
-        return text
-    scale = Fraction(10) ** (digits + len(str(number.denominator)) - len(str(number.numerator)))
-    return bound((number * scale).__floor__() / scale)
+    return f"only {symbol} = {exact_or_down(left)} is left" if left else "nothing is left"
 
 
 def _only(amounts: dict[str, Fraction]) -> Fraction | dict[str, Fraction]:
@@ -375,7 +361,7 @@ class Filter(ABC):
         """
         if any(total.spent for total in (*self._totals, *self._pots)):
             raise InvalidParameter("snapshot", "…", "may not replace what this filter has already counted")
-        totals, pots = written_totals(snapshot), written_totals(snapshot, "pots")
+        totals, pots = stored_totals(snapshot), stored_totals(snapshot, "pots")
         if (len(totals), len(pots)) != (len(self._totals), len(self._pots)):
             raise InvalidParameter("snapshot", snapshot, "has another number of totals than the filter")
         resumed = [total.resumed(content) for total, content in zip(self._totals, totals, strict=True)]
@@ -400,7 +386,7 @@ class Filter(ABC):
 
     def __repr__(self) -> str:
         used = ", ".join(
-            f"{a.currency.symbol} {bound(a.spent)} of {bound(a.limit)}{'' if a.alive else ' (closed)'}"
+            f"{a.currency.symbol} {exact_or_up(a.spent)} of {exact_or_up(a.limit)}{'' if a.alive else ' (closed)'}"
             for a in self.accounts
         )
         return f"<{type(self).__name__} for {self.budget!r}: {used}>"
@@ -619,7 +605,7 @@ _SIXTEENTHS = range(16, 32)
 
 
 @final
-class Race(Filter):
+class ApproxDPFilter(Filter):
     """Guards an (ε, δ) budget by several filters at once, of which one must stay alive.
 
     Guarantee: (ε, δ)-DP, by the race lemma and the pot lemma above. The contestants and their proofs:
@@ -632,7 +618,7 @@ class Race(Filter):
     - the same at twice and five times that order: best for a few large and many small charges together;
     - the sum of μ² ([ST22], [KTH23], proof in `GaussianDPFilter`; then [BW18, Thm 8]): best for Gaussian noise.
 
-    >>> guard = Race(gt.ApproxDP(1, "1e-6"))
+    >>> guard = ApproxDPFilter(gt.ApproxDP(1, "1e-6"))
     >>> while guard.admits(gt.privacy.events.Pure("0.1")):
     ...     guard.charge(gt.privacy.events.Pure("0.1"))
     >>> guard.accounts[0].spent, guard.pot.limit
@@ -714,17 +700,13 @@ def admitted_rho(budget: ApproxDP) -> Fraction:
     """
     totals = (
         (currency, limit(currency, budget.epsilon, delta))
-        for currency, delta in lineup(budget.epsilon, _after_pot(budget))
+        for currency, delta in lineup(budget.epsilon, budget.delta - _KEYS * budget.delta)
     )
     greatest = max(most / currency.order for currency, most in totals if isinstance(currency, Divergence))
     if greatest <= 0:
         raise InvalidParameter("delta", str(budget.delta), "is too small: the race admits no ρ", hint="raise δ or ε")
     grain = Fraction(2) ** (greatest.numerator.bit_length() - greatest.denominator.bit_length() - 40)
     return greatest // grain * grain
-
-
-def _after_pot(budget: ApproxDP) -> Fraction:
-    return budget.delta - _KEYS * budget.delta
 
 
 @cached(4096)
@@ -793,7 +775,7 @@ def filter(budget: Guarantee, *, snapshot: Snapshot | None = None, keys: Number 
         case PureDP():
             return PureDPFilter(budget)
         case ApproxDP():
-            return Race(budget, keys=keys)
+            return ApproxDPFilter(budget, keys=keys)
         case ZCDP():
             return ZCDPFilter(budget)
         case GaussianDP():
@@ -820,9 +802,9 @@ def _restored(budget: Guarantee, snapshot: object, keys: Number | None) -> Filte
             hint="a filter keeps the budget it was made for; raising it is a new promise",
         )
     if isinstance(budget, ApproxDP):
-        contestants = [(currency_named(total), exact_number(total.get("delta"))) for total in written_totals(snapshot)]
-        keys = sum((exact_number(pot.get("delta")) for pot in written_totals(snapshot, "pots")), Fraction(0))
-        restored: Filter = Race(budget, keys=keys, contestants=contestants)
+        contestants = [(currency_named(total), exact_number(total.get("delta"))) for total in stored_totals(snapshot)]
+        keys = sum((exact_number(pot.get("delta")) for pot in stored_totals(snapshot, "pots")), Fraction(0))
+        restored: Filter = ApproxDPFilter(budget, keys=keys, contestants=contestants)
     else:
         restored = filter(budget)
     restored.resume(snapshot)

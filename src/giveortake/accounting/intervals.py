@@ -1,8 +1,7 @@
 """ε(δ), δ(ε) and the trade-off of a list of events, as intervals that contain the truth.
 
-- An interval that provably contains a number.
-- Charges flattened for pricing: the Gaussian noise in all, loss laws with their counts, and moment curves.
-- Many equal promises (ε, δ): the optimal composition in closed form, without a grid.
+Charges are flattened into a `Bundle`: the Gaussian noise in all, loss distributions with their counts, and moment
+curves. Many equal promises (ε, δ) compose in closed form, without a grid.
 
 Theorem [KOV15, Thm 3.3]. Of k responses with losses ±ε₀, j have loss +ε₀ with P-probability p_j, which is
 C(k, j)e^(jε₀)/(1 + e^ε₀)^k, and Q-probability p_(k−j). The best tests are "at least j", so δ(ε) is the greatest of
@@ -43,6 +42,7 @@ from giveortake.exact import (
     decimal,
     decimal_up,
     enclosure,
+    exact_or_up,
     non_negative,
     normal_cdf,
     open_probability,
@@ -66,7 +66,7 @@ from giveortake.privacy import (
     gaussian_delta,
     sequential,
 )
-from giveortake.privacy.guarantee import bound, raised
+from giveortake.privacy.guarantee import raised
 
 if TYPE_CHECKING:
     from giveortake.accounting.pld.floating_point import Floats
@@ -388,8 +388,8 @@ def epsilon_interval(
 ) -> Interval:
     """The least ε for which all charges together are (ε, δ)-DP, as an interval.
 
-    >>> found = epsilon_interval([gt.GaussianDP("0.02")] * 1000, "1e-6")
-    >>> print(found)
+    >>> interval = epsilon_interval([gt.GaussianDP("0.02")] * 1000, "1e-6")
+    >>> print(interval)
     between 2.9216... and 2.9216...
     """
     return bundle_epsilon(flattened(charges, unit=unit, neighbours=neighbours), open_probability("delta", delta))
@@ -565,8 +565,8 @@ def _refuse_leaks(bundle: Bundle, delta: Fraction) -> None:
     leak = _leak(bundle)
     if leak > delta:
         raise Unprovable(
-            f"the charges have δ = {bound(leak)} of their own, and no ε makes up for that",
-            hint=f"ask for a δ above {bound(leak)}",
+            f"the charges have δ = {exact_or_up(leak)} of their own, and no ε makes up for that",
+            hint=f"ask for a δ above {exact_or_up(leak)}",
         )
 
 

@@ -1,21 +1,17 @@
-"""What events cost in each currency, and running totals of it.
+"""What events cost in each currency in which adaptive spending may be added up, and running totals of it.
 
-The currencies in which adaptive spending may be added up, and what one release costs in each of them.
+`Currency` prices single releases, `price` and `failure` whole events; a `Total` is what a filter has added up in one
+currency, with the parts of partitions in it, and how a snapshot stores it. `priced_within` and `noise_multiplier` are
+for whoever spends all that is left: amounts that a filter does not round up when it prices them.
 
 Guarantee: a price is an upper bound, proved in the docstring that gives it, on the privacy loss of *one* release in
 one currency, whichever outputs came before it. Which sums of such prices make a valid filter is the subject of
 `giveortake.accounting.filters`.
 
-What an event costs: an exact number in each currency, short enough for sums that never grow long.
-
 All amounts are whole numbers of *grains*, one grain being 1/GRAINS. Decimals of up to 320 places, halves of squares
 of fractions with denominators up to 1,000, and multiples of 2^-100 are whole numbers of grains, so charges and budgets
 as people write them add up exactly. A price that is not (an irrational one, or 1/1009) is rounded *up* to a multiple
 of 2^-100. Totals are therefore integers of bounded length whatever was charged, and do not depend on the order.
-
-- Amounts that a filter does not round up when it prices them: whoever asks for all that is left gets it.
-- Running totals: one for each currency that a filter adds up, and how they are written down exactly.
-- Parts of partitions inside a running total: what all parts of one partition cost together.
 
 Theorem (parallel composition, exactly; [Har25], [Fre18, Thm 14] with its correction). Parts are disjoint, and one
 unit has rows in at most m of them. Fix two neighbours. Under add-remove they differ in at most m parts, so that
@@ -33,9 +29,8 @@ bets on sees costs that never exceed it, and zero for releases from parts that d
 from __future__ import annotations
 
 import math
-import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from heapq import nlargest
 from math import isqrt
@@ -43,9 +38,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.caching import cached
 from giveortake.errors import InvalidParameter, Unprovable
-from giveortake.exact import ceiling, enclosure, precision, sqrt_up, upper
+from giveortake.exact import ceiling, enclosure, exact_or_up, fraction_text, precision, read_fraction, sqrt_up, upper
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, ProbabilisticDP, PureDP, RenyiDP, events
-from giveortake.privacy.guarantee import bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -181,11 +175,11 @@ class Divergence(Currency):
 
     @property
     def name(self) -> str:
-        return f"Rényi divergences of order {bound(self.order)}"
+        return f"Rényi divergences of order {exact_or_up(self.order)}"
 
     @property
     def symbol(self) -> str:
-        return f"D({bound(self.order)})"
+        return f"D({exact_or_up(self.order)})"
 
     def pure(self, epsilon: Fraction) -> Fraction:
         """The divergence of randomized response, which dominates every ε-DP release [KOV15]; rounded up."""
@@ -240,7 +234,7 @@ class Delta(Currency):
 GRAINS = 2**100 * 10**320 * math.lcm(*range(1, 1001)) ** 2
 _FINEST = 1 << 100
 _STEP = GRAINS // _FINEST
-_KEPT = 1 << 14  # prices remembered
+_CACHED = 1 << 14  # prices
 
 
 def grains_up(amount: Fraction) -> int:
@@ -267,6 +261,7 @@ def amount(grains: int) -> Fraction:
     return Fraction(grains, GRAINS)
 
 
+@cached(_CACHED)
 def price(event: Event, currency: Currency, neighbours: Neighbours) -> int | None:
     """What an event costs in a currency, in grains; None when it has no price there.
 
@@ -279,9 +274,25 @@ def price(event: Event, currency: Currency, neighbours: Neighbours) -> int | Non
     add, "largest" taken in this very currency; of `InPart` the dearest of its `cases` counts, here and inside the
     others. What is charged to a filter by itself shares its price with the other parts of its partition.
     """
-    return _price(event, currency, neighbours)
+    match event:
+        case events.Composed():
+            return _sum(event.events, len(event.events), lambda part: price(part, currency, neighbours))
+        case events.Repeated():
+            unit_price = price(event.event, currency, neighbours)
+            return None if unit_price is None else event.times * unit_price
+        case events.Parallel():
+            if neighbours == "change-one":
+                return None
+            return _sum(event.events, event.touched, lambda part: price(part, currency, neighbours))
+        case events.InPart():
+            cases = [price(case, currency, relation) for case, relation in event.cases(neighbours)]
+            return None if None in cases else max(case_price for case_price in cases if case_price is not None)
+        case _:
+            exactly = _single(event, currency, neighbours)
+            return None if exactly is None else grains_up(exactly)
 
 
+@cached(_CACHED)
 def failure(event: Event, neighbours: Neighbours) -> int:
     """The δ that an event spends, in grains.
 
@@ -292,40 +303,15 @@ def failure(event: Event, neighbours: Neighbours) -> int:
     P′ and Q′ of the second. ∎ For `GaussianKeys`, where P′ and Q′ are μ-close instead, the decomposition is in
     `giveortake.mechanisms.WeightedKeys`.
     """
-    return _failure(event, neighbours)
-
-
-@cached(_KEPT)
-def _price(event: Event, currency: Currency, neighbours: Neighbours) -> int | None:
     match event:
         case events.Composed():
-            return _sum(event.events, len(event.events), lambda part: _price(part, currency, neighbours))
+            return sum(failure(part, neighbours) for part in event.events)
         case events.Repeated():
-            unit_price = _price(event.event, currency, neighbours)
-            return None if unit_price is None else event.times * unit_price
+            return event.times * failure(event.event, neighbours)
         case events.Parallel():
-            if neighbours == "change-one":
-                return None
-            return _sum(event.events, event.touched, lambda part: _price(part, currency, neighbours))
+            return sum(nlargest(event.touched, (failure(part, neighbours) for part in event.events)))
         case events.InPart():
-            cases = [_price(case, currency, relation) for case, relation in event.cases(neighbours)]
-            return None if None in cases else max(case_price for case_price in cases if case_price is not None)
-        case _:
-            exactly = _single(event, currency, neighbours)
-            return None if exactly is None else grains_up(exactly)
-
-
-@cached(_KEPT)
-def _failure(event: Event, neighbours: Neighbours) -> int:
-    match event:
-        case events.Composed():
-            return sum(_failure(part, neighbours) for part in event.events)
-        case events.Repeated():
-            return event.times * _failure(event.event, neighbours)
-        case events.Parallel():
-            return sum(nlargest(event.touched, (_failure(part, neighbours) for part in event.events)))
-        case events.InPart():
-            return max(_failure(case, relation) for case, relation in event.cases(neighbours))
+            return max(failure(case, relation) for case, relation in event.cases(neighbours))
         case events.Approx() | events.DiscoveredKeys() | events.GaussianKeys():
             return grains_up(event.delta)
         case _:
@@ -495,8 +481,6 @@ def from_json(content: object) -> Parts:
 JSON: TypeAlias = "str | int | list[JSON] | dict[str, JSON] | None"
 Snapshot: TypeAlias = "dict[str, JSON]"
 
-_LONGEST = 1 << 13  # characters of an exact number
-_EXACT = re.compile(r"(0|[1-9][0-9]*)/[1-9][0-9]*")
 _KINDS: dict[type[Guarantee], str] = {
     PureDP: "PureDP",
     ApproxDP: "ApproxDP",
@@ -577,27 +561,20 @@ class Total:
         kind = next((name for name, currency in _NAMED.items() if currency == self.currency), None)
         content: dict[str, JSON] = {
             "currency": kind or "renyi",
-            "delta": exact_text(self.delta),
-            "spent": exact_text(amount(self.spent)),
+            "delta": fraction_text(self.delta),
+            "spent": fraction_text(amount(self.spent)),
             "alive": self.alive,
         }
         if isinstance(self.currency, Divergence):
-            content["order"] = exact_text(self.currency.order)
+            content["order"] = fraction_text(self.currency.order)
         if self.parts:
             content["parts"] = [list(part) for part in to_json(self.parts)]
         return content
 
 
-def exact_text(number: Fraction) -> str:
-    """A fraction as text: "p/q"."""
-    return f"{number.numerator}/{number.denominator}"
-
-
 def exact_number(value: object) -> Fraction:
-    """Read a fraction that `exact_text` wrote."""
-    if isinstance(value, str) and len(value) <= _LONGEST and _EXACT.fullmatch(value):
-        return Fraction(value)
-    raise InvalidParameter("snapshot", value, 'is not an exact number "p/q"')
+    """A number of a snapshot."""
+    return read_fraction("snapshot", value, 'is not an exact number "p/q"')
 
 
 def budget_as_json(budget: Guarantee) -> JSON:
@@ -607,12 +584,10 @@ def budget_as_json(budget: Guarantee) -> JSON:
         "unit": budget.unit.column,
         "neighbours": budget.neighbours,
     }
-    for name in ("epsilon", "delta", "rho", "mu"):
-        value = getattr(budget, name, None)
-        if isinstance(value, Fraction):
-            content[name] = exact_text(value)
+    numbers = {field.name: getattr(budget, field.name) for field in fields(budget)}
+    content |= {name: fraction_text(numbers[name]) for name in ("epsilon", "delta", "rho", "mu") if name in numbers}
     if isinstance(budget, RenyiDP):
-        content["curve"] = [[exact_text(order), exact_text(epsilon)] for order, epsilon in budget.curve]
+        content["curve"] = [[fraction_text(order), fraction_text(epsilon)] for order, epsilon in budget.curve]
     return content
 
 
@@ -631,7 +606,7 @@ def currency_named(content: Mapping[str, JSON]) -> Currency:
     raise InvalidParameter("snapshot", kind, "is not a currency")
 
 
-def written_totals(snapshot: Mapping[str, JSON], name: str = "totals") -> list[dict[str, JSON]]:
+def stored_totals(snapshot: Mapping[str, JSON], name: str = "totals") -> list[dict[str, JSON]]:
     """The totals in a snapshot, as JSON."""
     totals = snapshot.get(name) if isinstance(snapshot, dict) else None
     if not isinstance(totals, list):

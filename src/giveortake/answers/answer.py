@@ -223,7 +223,8 @@ class Released(ABC):
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The table as an Arrow C stream, for every library that reads one; needs no Arrow library here."""
-        return arrow.stream([(name, kind, values) for name, kind, values in self._typed_parts()])
+        parts = [(name, column.kind, values) for column in self.columns for name, values in column.parts().items()]
+        return arrow.stream(parts)
 
     @told_by_name(elsewhere=TO_SAVE, unknown=NO_STYLE)
     def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
@@ -267,9 +268,6 @@ class Released(ABC):
 
     def _parts(self) -> dict[str, Values]:
         return {name: values for column in self.columns for name, values in column.parts().items()}
-
-    def _typed_parts(self) -> list[tuple[str, Any, Values]]:
-        return [(name, column.kind, values) for column in self.columns for name, values in column.parts().items()]
 
 
 @final

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from giveortake.answers.column import Column, Kind, Value
 from giveortake.answers.terms import Caps, Confidence, LeftOut
 from giveortake.errors import GiveOrTakeError, InvalidParameter
+from giveortake.exact import fraction_text, read_fraction
 
 if TYPE_CHECKING:
     from giveortake.answers.answer import Released
@@ -154,13 +155,15 @@ def _promised(thing: object) -> Any:
 
     if type(thing) in documents.KINDS.values():
         return documents.promise_to_json(thing)  # type: ignore[arg-type]  # (it is of one of the kinds)
-    return documents.written(thing) if isinstance(thing, Fraction) else None
+    return fraction_text(thing) if isinstance(thing, Fraction) else None
 
 
 def _promise(content: Any) -> Any:
     from giveortake.privacy import documents  # noqa: PLC0415 (answers of surveys need none of it)
 
-    return documents.fraction(content) if isinstance(content, str) else documents.promise_from_json(content)
+    if isinstance(content, str):
+        return read_fraction("promise", content, signed=True)
+    return documents.promise_from_json(content)
 
 
 def _not_finite(values: list[Value]) -> dict[str, str]:

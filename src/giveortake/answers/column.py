@@ -1,6 +1,6 @@
 """Columns of an answer: values, and for estimates the two ends of an interval around each.
 
-What other libraries call the things that answers and their columns have, and what to write instead.
+Attributes of other libraries that answers and their columns lack have hints, which say what to write instead.
 """
 
 from __future__ import annotations

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeVar, overload
 
 from giveortake.answers.column import NUMBERS, Column, Value
 from giveortake.answers.text import number_text, printable, shown_column
-from giveortake.exact import counted, decimal
+from giveortake.exact import counted, decimal, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from giveortake.answers.answer import Released
 
@@ -61,7 +61,7 @@ def used(share: Fraction) -> Bar:
     """How much of a budget is used, as a bar with the number beside it."""
     return Bar(
         f'<span style="{_WHOLE}"><span style="display:block;height:9px;background:#36c;'
-        f'width:{float(min(Fraction(1), share)):.1%}"></span></span> {text(decimal(100 * share, 3))} %'
+        f'width:{float(min(Fraction(1), share)):.1%}"></span></span> {text(percent(share, 3))}'
     )
 
 
@@ -126,12 +126,15 @@ def as_rich(answer: Released) -> Any:
     return Group(table, *(Text(line, style="dim") for line in [*footer, *notes(answer)]))
 
 
+def aligned(rows: Sequence[Sequence[str]], justify: Callable[[str, int], str] = str.ljust) -> list[str]:
+    """Rows of texts as lines in which every column is as wide as its widest text."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(justify, row, widths)).rstrip() for row in rows]
+
+
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], foot: str) -> str:
     """Texts in columns, with a line below."""
-    lines = [head, *rows]
-    widths = [max(len(line[index]) for line in lines) for index in range(len(head))]
-    padded = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
-    return "\n".join([*(padded if rows else []), foot])
+    return "\n".join([*(aligned([head, *rows]) if rows else []), foot])
 
 
 def rich_table(head: Sequence[str], rows: Sequence[Sequence[str]], foot: str) -> Any:
@@ -251,7 +254,7 @@ def facts(answer: Released, *, at_length: bool = False) -> list[str]:
     if any(column.has_interval for column in answer.columns):
         together = "each" if answer.confidence.over == "cell" else "all together"
         scope = FOR_NOISE if at_length and (answer.caps is not None or caps_of(answer) is not None) else ""
-        facts.append(f"intervals hold with {decimal(100 * answer.confidence)} % {together}{scope}")
+        facts.append(f"intervals hold with {percent(answer.confidence)} {together}{scope}")
     if answer.cost is not None:
         cost = answer.cost
         facts.append(f"cost {'ε = ' + decimal(cost) if isinstance(cost, Fraction) else shown_cost(cost)}")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast, fina
 
 from giveortake.advice import Advice
 from giveortake.errors import InvalidParameter
-from giveortake.exact import Number, decimal, open_probability, rational, whole
+from giveortake.exact import Number, decimal, open_probability, percent, rational, rough_percent, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -261,9 +261,10 @@ class CapLine:
         return {name: getattr(self, name) for name in self.__slots__}
 
     def __str__(self) -> str:
-        span = f"{percent(self.low)} to {percent(self.high)}" if self.high < 1 else f"at least {percent(self.low)}"
+        low, high, estimate = (rough_percent(share, 2) for share in (self.low, self.high, self.estimate))
+        span = f"{low} to {high}" if self.high < 1 else f"at least {low}"
         return (
-            f"{self.caps}: ± {self.margin:,.0f} rows of noise, about {percent(self.estimate)} left out ({span}); "
+            f"{self.caps}: ± {self.margin:,.0f} rows of noise, about {estimate} left out ({span}); "
             f"an error of about {self.error:,.0f} rows {'in a group' if self.grouped else 'in all'}"
         )
 
@@ -318,32 +319,23 @@ class LeftOut:
     def __str__(self) -> str:
         if self.low is None or self.high is None or self.estimate is None:
             return f"how much the caps leave out is not known: {self.why}"
-        sure = f"with {decimal(100 * self.confidence)} %, for all caps together"
+        sure = f"with {percent(self.confidence)}, for all caps together"
         if self.high == 0:
             return f"the caps leave no row out{f': {self.why}' if self.why else ''}"
         about = f"{self.about} of the rows are left out"
         if self.high >= 1:
             reason = f"; {self.why}" if self.why else ""
-            return f"{about}, at least {percent(self.low)} ({sure}){reason}"
-        return f"{about}, between {percent(self.low)} and {percent(self.high)} ({sure})"
+            return f"{about}, at least {rough_percent(self.low, 2)} ({sure}){reason}"
+        return f"{about}, between {rough_percent(self.low, 2)} and {rough_percent(self.high, 2)} ({sure})"
 
     @property
     def about(self) -> str:
         """`estimate` and `likely`, in words."""
         if self.estimate is None:
             return "a share that is not known"
-        likely = None if self.likely is None else percent(self.likely)
-        about = f"about {percent(self.estimate)}"
-        return about if likely in {None, percent(self.estimate)} else f"{about}, likely at most {likely},"
-
-
-def percent(share: float) -> str:
-    """A share for people to read.
-
-    >>> percent(0.0388), percent(0.00019), percent(0.0)
-    ('3.9 %', '0.019 %', '0 %')
-    """
-    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.0f} %"
+        likely = None if self.likely is None else rough_percent(self.likely, 2)
+        about = f"about {rough_percent(self.estimate, 2)}"
+        return about if likely in {None, rough_percent(self.estimate, 2)} else f"{about}, likely at most {likely},"
 
 
 def least_error(lines: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], bool]:

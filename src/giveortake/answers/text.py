@@ -39,15 +39,6 @@ def _escaped(letter: str) -> str:
     return letter.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
-def with_article(name: str) -> str:
-    """A name after its article.
-
-    >>> with_article("user_id"), with_article("Employee ID")
-    ('a user_id', 'an Employee ID')
-    """
-    return f"{'an' if name[:1].lower() in {'a', 'e', 'i', 'o'} else 'a'} {name}"
-
-
 _DIGITS = 2  # of a margin
 _PLAIN_DIGITS = 6  # of a number without one
 _UNEVEN = 1.1  # an interval whose sides differ by more is written with both

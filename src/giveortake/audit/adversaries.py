@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
 
 from giveortake.audit.game import Move, total_evidence
-from giveortake.audit.sampling import Buffered
+from giveortake.audit.sampling import sampler
 from giveortake.mechanisms import Gaussian, Laplace, RandomizedResponse
 from giveortake.privacy import events
 
@@ -17,6 +19,26 @@ if TYPE_CHECKING:
 
 TENTH = Fraction(1, 10)
 _LEAST = Fraction(1, 10**4)
+_AT_ONCE = 1 << 10  # answers of a mechanism that are drawn together
+
+
+@final
+class Buffered:
+    """A mechanism that is asked one question at a time and draws its independent answers many at once."""
+
+    __slots__ = ("_draw", "_ready")
+
+    def __init__(self, mechanism: Any) -> None:
+        self._draw = sampler(mechanism)
+        self._ready: dict[Any, list[Any]] = {}
+
+    def __call__(self, x: Any) -> Any:
+        """One answer that was never given before."""
+        ready = self._ready.setdefault(x, [])
+        if not ready:
+            answers = self._draw(x, _AT_ONCE)
+            ready.extend(answers.tolist() if isinstance(answers, np.ndarray) else answers)
+        return ready.pop()
 
 
 @lru_cache(maxsize=4096)

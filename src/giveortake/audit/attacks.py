@@ -1,15 +1,12 @@
 """What an attacker can compute from an output: features, scores, and sets of outputs.
 
-What an attacker can look at in an output: numbers, and a label.
-
-Every number and every label is a function of one output alone, whatever the outputs beside it are; otherwise an event
-would mean one thing on the pilot sample and another on fresh ones, and a bound would mean nothing. Which columns
-there are (one for a scalar, one for each coordinate of a vector, one for each key of a table) is fixed by the pilot
-sample and never changes after it. What an output does not have is not-a-number there.
-
-- Scores: numbers computed from an output that are larger where one input is likelier than the other.
-- They are learned on a part of the pilot sample and never see the samples that bounds are computed from, so a bad score
-  costs power, not correctness.
+- Features: numbers and a label. Every one is a function of one output alone, whatever the outputs beside it are;
+  otherwise an event would mean one thing on the pilot sample and another on fresh ones, and a bound would mean nothing.
+  Which columns there are (one for a scalar, one for each coordinate of a vector, one for each key of a table) is fixed
+  by the pilot sample and never changes after it. What an output does not have is not-a-number there.
+- Scores: numbers computed from an output that are larger where one input is likelier than the other. They are learned
+  on a part of the pilot sample and never see the samples that bounds are computed from, so a bad score costs power, not
+  correctness.
 - Sets of outputs, chosen on a pilot sample because they tell two inputs apart best.
 """
 
@@ -475,11 +472,6 @@ def best_output_set(x: View, y: View, exact: tuple[Any, Any], objective: Objecti
         if best is None or value > greatest:
             best, greatest = outputs, value
     return best if best is not None else OutputSet(ByLabel({}), 1.0, above=True, likelier_on_x=True)
-
-
-def best_score(x: View, y: View, exact: tuple[Any, Any], objective: Objective) -> Score:
-    """The score of the best set of outputs, from which a whole curve is made."""
-    return best_output_set(x, y, exact, objective).score
 
 
 def _candidates(scores: Iterator[Score], x: View, y: View, objective: Objective) -> Iterator[tuple[OutputSet, float]]:

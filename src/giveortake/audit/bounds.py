@@ -1,13 +1,11 @@
-"""Lower bounds on how private a mechanism is, from its outputs alone.
-
-- Exact binomial confidence bounds [CP34], with nothing but floating-point arithmetic.
-- Bounds of an audit are statements about samples, not promises, so doubles do; they are rounded outwards by 1e-9 of
-  themselves, which is far more than the error of the series.
-- What an audit found: statements about samples, with their confidence, never called a proof.
+"""Lower bounds on how private a mechanism is, from its outputs alone: findings of an audit, never called a proof.
 
 The recipe is the same for every version: draw a pilot sample on two neighbouring inputs, choose on it the set of
 outputs that tells them apart best, then count that one set on fresh samples and bound its two probabilities by exact
 binomial intervals [CP34]. As the set does not depend on the fresh samples, no correction for the search is needed.
+
+Bounds are statements about samples with a confidence, not promises, so doubles do; they are rounded outwards by 1e-9 of
+themselves, which is far more than the error of the series.
 """
 
 from __future__ import annotations
@@ -21,7 +19,6 @@ import numpy as np
 from giveortake.audit.attacks import (
     View,
     best_output_set,
-    best_score,
     beyond,
     difference,
     excess,
@@ -363,7 +360,7 @@ def tradeoff_upper_bound(
     """
     count, alpha = whole("points", points), _alpha(confidence)
     pilots, fresh, _pilot = _samples(mechanism, (x, y), samples, progress)
-    score = best_score(*pilots, (x, y), log_ratio(alpha))
+    score = best_output_set(*pilots, (x, y), log_ratio(alpha)).score
     values = [score(sample) for sample in fresh]
     cuts = thresholds(np.concatenate([score(sample) for sample in pilots]))
     chosen = cuts[np.linspace(0, cuts.size - 1, min(count, cuts.size)).astype(np.int64)]

@@ -1,10 +1,11 @@
 """Replay on neighbouring tables: aggregates before noise against declared sensitivities, and what else is visible.
 
 - Random neighbouring tables, full of values that break programs.
-- Compare what a pipeline computes before the noise, on generated tables, with the sensitivity it declares.
-- Nothing here can be pointed at live data: the factory gets tables that were made up here (or by a generator that the
-  auditor brings) and must make a new subject from each. A subject that says it is durable is refused.
+- What a pipeline computes before the noise on them, compared with the sensitivity that it declares.
 - What anybody who asks can see besides the noisy answer: status, text, charge and shape must not depend on rows.
+
+Nothing here can be pointed at live data: the factory gets tables that were made up here (or by a generator that the
+auditor brings) and must make a new subject from each. A subject that says it is durable is refused.
 """
 
 from __future__ import annotations

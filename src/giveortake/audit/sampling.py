@@ -1,4 +1,4 @@
-"""Draw a million outputs of anything that answers.
+"""Samples of anything that answers: a million outputs on one input.
 
 A mechanism of ours is released in bulk where it can be. A function that takes an argument named `size` is asked for
 that many independent answers at once; any other function is called once for each answer. An error that the function
@@ -62,25 +62,6 @@ def drawn(mechanism: Any, x: Any, samples: int, report: Callable[[int], None] | 
     if len(arrays) == len(parts) and len({(part.dtype, part.shape[1:]) for part in arrays}) == 1:
         return np.concatenate(arrays)  # of one type only: a common type may round away how they differ
     return [output for part in parts for output in part]
-
-
-@final
-class Buffered:
-    """A mechanism that is asked one question at a time and draws its independent answers many at once."""
-
-    __slots__ = ("_draw", "_ready")
-
-    def __init__(self, mechanism: Any) -> None:
-        self._draw = sampler(mechanism)
-        self._ready: dict[Any, list[Any]] = {}
-
-    def __call__(self, x: Any) -> Any:
-        """One answer that was never given before."""
-        ready = self._ready.setdefault(x, [])
-        if not ready:
-            answers = self._draw(x, _SMALL_CHUNK)
-            ready.extend(answers.tolist() if isinstance(answers, np.ndarray) else answers)
-        return ready.pop()
 
 
 @final

@@ -50,7 +50,7 @@ class Outcome:
 
     sound: bool
     claim: str
-    found: str
+    finding: str
 
 
 @final

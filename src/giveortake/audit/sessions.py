@@ -1,11 +1,11 @@
 """Sessions under audit, and the queries and tables they are audited on.
 
-- Questions of every shape that sessions answer, and the generated tables that they are audited on.
-- A question is asked under six declarations: rows or persons, with caps on groups and rows or on all rows of a person,
-  each when a unit is added or removed and when one is changed.
-- Sessions under audit: what a query computes before its noise, and what an analyst sees, on generated tables.
-- Nothing here takes a session, an engine, a ledger, a file or a table of another library: only lists of plain
-  dictionaries that were made up, of which every subject makes a session of its own, in memory, and closes it.
+- Questions of every shape that sessions answer, each asked under six declarations: rows or persons, with caps on groups
+  and rows or on all rows of a person, each when a unit is added or removed and when one is changed.
+- Subjects: what a query computes before its noise, and what an analyst sees, on generated tables.
+
+Nothing here takes a session, an engine, a ledger, a file or a table of another library: only lists of plain
+dictionaries that were made up, of which every subject makes a session of its own, in memory, and closes it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from giveortake.audit.replay import NeighbouringTables, Observation, Recorded
 from giveortake.compile import Measurement, Spend
 from giveortake.compile.partition_selection import with_keys
 from giveortake.errors import GiveOrTakeError, InvalidParameter, Unprovable
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
-from giveortake.mechanisms.mechanism import Mechanism, opened
+from giveortake.mechanisms.mechanism import BoundedIntegers, Mechanism, opened
 from giveortake.privacy import ROW, ApproxDP, Unit
 from giveortake.session import Session, protect
 from giveortake.session.session import mechanism_of

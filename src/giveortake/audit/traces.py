@@ -116,7 +116,7 @@ def repetition(mechanism: Any, x: Any) -> Repetition:
 
     runs = {"two runs in a row": (draws(), draws()), "two threads": _in_threads(draws)}
     if hasattr(os, "fork"):
-        runs["two forked children"] = _in_children(draws)
+        runs["two forked children"] = (_child(draws), _child(draws))
     return Repetition(tuple(where for where, (one, other) in runs.items() if one == other))
 
 
@@ -128,10 +128,6 @@ def _in_threads(draws: Callable[[], str]) -> tuple[str, str]:
     for thread in threads:
         thread.join()
     return seen[0], seen[1]
-
-
-def _in_children(draws: Callable[[], str]) -> tuple[str, str]:
-    return _child(draws), _child(draws)
 
 
 def _child(draws: Callable[[], str]) -> str:

@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     shell.prepare()
     started = shell.now()
     arguments: argparse.Namespace | None = None
-    with shell.noticed() as stop:
+    with shell.watching_interrupts() as stop:
         try:
             arguments = _read(command_line)
             code = 0 if arguments is None else COMMANDS[arguments.command].run(arguments)
@@ -72,10 +72,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _error_text(error: GiveOrTakeError, command_line: Sequence[str]) -> str:
     """An error with its hint, in the words of the command line: a parameter given as an option is named as one."""
     message = error.message
-    if isinstance(error, InvalidParameter) and message == error.named(error.name):
+    if isinstance(error, InvalidParameter):
         option = f"--{error.name.replace('_', '-')}"
         if any(argument.partition("=")[0] == option for argument in command_line):
-            message = error.named(option)
+            message = error.called(option)
     hint = on(error.hint, "command")
     return message if hint is None else f"{message}\n\n  hint: {hint}"
 

@@ -1,7 +1,7 @@
-"""`giveortake admin`: what the custodian of a ledger decides.
+"""`giveortake admin`: what the custodian of a ledger decides, one function for each action.
 
-- What the custodian of a ledger can do about tokens and large spends, one function each.
-- What the custodian of a ledger can do about analysts, budgets, data sets and failures, one function each.
+- Tokens and requests above a threshold; analysts, budgets, data sets and failures.
+- The actions as a table, from which the parser is made.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from giveortake.cli.ledger import print_failures, require_ledger, standings
 from giveortake.cli.session_options import promise
 from giveortake.cli.shell import Command, number, terminal
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
-from giveortake.exact import decimal
-from giveortake.ledger.rules.releases import promised
+from giveortake.exact import decimal, percent
+from giveortake.ledger.rules.budgets import promise_text
 from giveortake.privacy import ApproxDP, PureDP
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from giveortake.ledger import Approval, Entry, Ledger, Standing, TokenRecord
-    from giveortake.ledger.rules.approvals import Role
-    from giveortake.ledger.rules.budget_changes import Spent
+    from giveortake.ledger import Approval, BudgetStatus, Entry, Ledger, TokenRecord
+    from giveortake.ledger.rules.budgets import Spent
+    from giveortake.ledger.rules.tokens import Role
     from giveortake.privacy import Guarantee
 
 
@@ -95,7 +95,7 @@ def list_approvals(ledger: Ledger, _arguments: argparse.Namespace, out: Console)
 def _lines(approval: Approval) -> list[str]:
     record = approval.record if isinstance(approval.record, dict) else {}
     queries = [question["sql"] for question in record.get("questions", ()) if "sql" in question] or [
-        approval.asked or ""
+        approval.description or ""
     ]
     lines = [printable(text) for text in queries if text]
     if approval.reason is not None:
@@ -109,7 +109,7 @@ def _price(ledger: Ledger, approval: Approval) -> str:
     """What would be charged, as a promise to the people of the data set; the name of the event if it makes none."""
     try:
         to = ledger.deciding(approval.dataset).budget or PureDP(1)  # the people's budget says who, and against what
-        return promised(approval.event.guarantee(unit=to.unit, neighbours=to.neighbours))
+        return promise_text(approval.event.guarantee(unit=to.unit, neighbours=to.neighbours))
     except GiveOrTakeError:
         return type(approval.event).__name__
 
@@ -157,7 +157,7 @@ def add_analyst(ledger: Ledger, arguments: argparse.Namespace, out: Console) -> 
         approval_above=None if arguments.approval_above is None else promise(arguments.approval_above, None),
         by=arguments.by,
     )
-    cap = "" if granted.budget is None else f", up to {promised(granted.budget)}"
+    cap = "" if granted.budget is None else f", up to {promise_text(granted.budget)}"
     out.print(Text(f"{printable(granted.name)} may ask {printable(', '.join(arguments.dataset))}{cap}"))
 
 
@@ -190,9 +190,9 @@ def change_budget(ledger: Ledger, arguments: argparse.Namespace, out: Console) -
     is_lowered = arguments.budget == "spent" and arguments.budget_delta is None
     budget: Guarantee | Spent = "spent" if is_lowered else promise(arguments.budget, arguments.budget_delta)
     changed = ledger.change_budget(level, budget, reason=arguments.reason, by=arguments.by)
-    old_budget = "none" if level.budget is None else promised(level.budget)
+    old_budget = "none" if level.budget is None else promise_text(level.budget)
     out.print(
-        Text(f"{level.kind} {printable(level.name)}: {old_budget} before, {promised(changed.budget)} from now on")
+        Text(f"{level.kind} {printable(level.name)}: {old_budget} before, {promise_text(changed.budget)} from now on")
     )
     if isinstance(level.budget, ApproxDP) and isinstance(changed.budget, PureDP):
         option = f"--budget {arguments.budget},{decimal(level.budget.delta)}"
@@ -202,7 +202,7 @@ def change_budget(ledger: Ledger, arguments: argparse.Namespace, out: Console) -
         _print_taken(ledger, people, affordable_before, out)
 
 
-def _people_above(ledger: Ledger, level: Standing) -> Standing | None:
+def _people_above(ledger: Ledger, level: BudgetStatus) -> BudgetStatus | None:
     """The population that an allotment is taken from; None for what is no allotment."""
     if level.kind != "analyst":
         return None
@@ -214,10 +214,10 @@ def _people_above(ledger: Ledger, level: Standing) -> Standing | None:
     return people if people.allotted else None
 
 
-def _print_taken(ledger: Ledger, old_level: Standing, affordable_before: Fraction, out: Console) -> None:
+def _print_taken(ledger: Ledger, old_level: BudgetStatus, affordable_before: Fraction, out: Console) -> None:
     """Print what the change of an allotment took from the people's budget, and how much of that is left."""
     new_level = ledger.population(old_level.name)
-    taken = f"{decimal(100 * (new_level.given - old_level.given), 3)} %"
+    taken = percent(new_level.given - old_level.given, 3)
     left_text = "nothing" if not (affordable := ledger.affordable(new_level)) else f"ε ≤ {decimal(affordable, 3)}"
     out.print(
         Text(
@@ -279,7 +279,7 @@ def reset_failures(ledger: Ledger, arguments: argparse.Namespace, out: Console) 
 _DECLARING = ("dataset", "declared")
 
 
-def _levels(ledger: Ledger, arguments: argparse.Namespace) -> list[Standing]:
+def _levels(ledger: Ledger, arguments: argparse.Namespace) -> list[BudgetStatus]:
     """The levels of an analyst, a population or a data set that the arguments name."""
     dataset = getattr(arguments, "dataset", None)
     if arguments.analyst is not None:
@@ -296,7 +296,7 @@ def _levels(ledger: Ledger, arguments: argparse.Namespace) -> list[Standing]:
     return levels
 
 
-def _for_dataset(ledger: Ledger, levels: list[Standing], dataset: str) -> list[Standing]:
+def _for_dataset(ledger: Ledger, levels: list[BudgetStatus], dataset: str) -> list[BudgetStatus]:
     """The budgets of an analyst that are for a data set."""
     datasets = {level.number: _datasets_of(ledger, level) for level in levels}
     matches = [level for level in levels if dataset in datasets[level.number]]
@@ -317,7 +317,7 @@ def _require_one_subject(arguments: argparse.Namespace) -> None:
 _SUBJECT = "pass one of --population, --dataset and --analyst; if an analyst has several budgets, --dataset says which"
 
 
-def _one_level(ledger: Ledger, arguments: argparse.Namespace) -> Standing:
+def _one_level(ledger: Ledger, arguments: argparse.Namespace) -> BudgetStatus:
     levels = _levels(ledger, arguments)
     if len(levels) > 1:
         raise NotFound(
@@ -327,12 +327,12 @@ def _one_level(ledger: Ledger, arguments: argparse.Namespace) -> Standing:
     return levels[0]
 
 
-def _datasets_of(ledger: Ledger, level: Standing) -> list[str]:
+def _datasets_of(ledger: Ledger, level: BudgetStatus) -> list[str]:
     """The data sets that an analyst's budget is for."""
     return list(_creating_entry(ledger, level).content["datasets"])
 
 
-def _creating_entry(ledger: Ledger, level: Standing) -> Entry:
+def _creating_entry(ledger: Ledger, level: BudgetStatus) -> Entry:
     """The entry that made a level, whose number is the level's."""
     return ledger.entries(after=level.number - 1, limit=1)[0]
 

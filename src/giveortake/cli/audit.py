@@ -56,7 +56,7 @@ def _report(out: Console, outcomes: list[tuple[Check, Outcome]], *, verbose: boo
         for check, outcome in members:
             if verbose or not outcome.sound or group != "filters":
                 mark = Text("ok" if outcome.sound else "SUSPECT", style="green" if outcome.sound else "bold red")
-                grid.add_row("  ", mark, Text(check.name), Text(outcome.claim), Text(outcome.found, style="dim"))
+                grid.add_row("  ", mark, Text(check.name), Text(outcome.claim), Text(outcome.finding, style="dim"))
         if grid.row_count:
             out.print(grid)
         if group == "filters" and not verbose:

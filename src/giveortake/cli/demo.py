@@ -13,7 +13,7 @@ from rich.text import Text
 import giveortake as gt
 from giveortake.cli.shell import Command, terminal
 from giveortake.errors import QueryRefused
-from giveortake.exact import decimal
+from giveortake.exact import decimal, percent
 
 if TYPE_CHECKING:
     import argparse
@@ -157,9 +157,7 @@ def _show_ledger(out: Console, session: Session, answers: dict[str, Answer]) -> 
     for number, (title, answer) in enumerate(answers.items(), 1):
         bar = "█" * round(_BAR * float(answer.cost.epsilon / session.budget.epsilon))  # type: ignore[attr-defined]  # (pure, both)
         grid.add_row(f"  {number}", title, f"ε = {decimal(answer.cost.epsilon)}", Text(bar, style="cyan"))
-    grid.add_row(
-        "", "[bold]used[/]", f"[bold]{decimal(100 * used, 3)} %[/]", f"a question of ε ≤ {decimal(left, 3)} is left"
-    )
+    grid.add_row("", "[bold]used[/]", f"[bold]{percent(used, 3)}[/]", f"a question of ε ≤ {decimal(left, 3)} is left")
     settled = sum(entry.kind == "settled" for entry in history)
     out.print(f"[bold]The ledger[/]  {len(history)} entries; {settled} answers are kept, and were charged")
     out.print(grid)

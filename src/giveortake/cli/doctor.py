@@ -1,8 +1,10 @@
 """`giveortake doctor`: which extras, engines, ledgers and marks are there, and whether they are well.
 
-- Whether a ledger would accept a table as a TOML file describes it, and whether the file has the columns of both.
-- A copy of the ledger is tried. Of a table nothing but the names of its columns is read.
-- The checks of `giveortake doctor`. They write nothing, open no protected table, and never raise.
+The checks write nothing, open no protected table, and never raise.
+
+- Whether a ledger would accept a table as a TOML file describes it, tried on a copy of the ledger; and whether the file
+  has the columns of both. Of a table nothing but the names of its columns is read.
+- Findings: the package and its extras, engines, the state folder, configurations and ledgers.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from giveortake.cli.shell import Command, terminal
 from giveortake.configuration import configurations, in_toml
 from giveortake.engines.protocol import GROUP, is_address
 from giveortake.errors import GiveOrTakeError, NotFound, did_you_mean, extra, safe_text
-from giveortake.ledger.chain.watermark import State, state_folder
+from giveortake.ledger.chain.watermark import StateFolder, state_folder
 from giveortake.ledger.opening import rehearsal
 from giveortake.plan import Domain, Kind
 from giveortake.plan.domains import declared
@@ -70,7 +72,7 @@ def refusal(section: Configuration, path: str) -> GiveOrTakeError | None:
 
 def lost_columns(section: Configuration, paths: Iterable[str]) -> tuple[str, str] | None:
     """The columns of a section or its ledger that its files lack, and what may be meant; None if they lack none."""
-    settings, source = section.said, section.said["source"]
+    settings, source = section.settings, section.settings["source"]
     domains, stored_columns = settings.get("domains", {}), _stored_columns(section, paths)
     for table, files in source.items() if isinstance(source, Mapping) else [(section.name, source)]:
         table_domains = domains.get(table, {}) if isinstance(source, Mapping) else domains
@@ -119,7 +121,7 @@ def _missing_columns(file: str, person: str | None, expected: set[str], table: s
 
 
 def _refused_section(section: Configuration, ledger: Ledger) -> GiveOrTakeError | None:
-    settings, unit = section.said, section.said["unit"]
+    settings, unit = section.settings, section.settings["unit"]
     try:
         ledger.register(
             section.name,
@@ -142,8 +144,8 @@ def _domains_of_section(section: Configuration, ledger: Ledger) -> dict[str, Any
     """The domains in the ledger, with what the section declares in place of what was declared before."""
     if section.name not in {level.name for level in ledger.levels() if level.kind == "data set"}:
         return {}
-    domains, several = section.said.get("domains", {}), isinstance(section.said["source"], Mapping)
-    person = section.said["unit"].column
+    domains, several = section.settings.get("domains", {}), isinstance(section.settings["source"], Mapping)
+    person = section.settings["unit"].column
     return {
         table: {
             column: stored if column == person else _column_domain(column, stored, own_domains(domains, table, several))
@@ -323,26 +325,26 @@ def _state() -> Iterator[Finding]:
         yield Finding("state", "folder", "ill", f"{folder} cannot be read and written", "set GIVEORTAKE_STATE")
         return
     yield Finding("state", "folder", "well", str(folder))
-    yield from _marks(State(folder))
+    yield from _marks(StateFolder(folder))
 
 
-def _located_ledgers(state: State) -> Iterator[str]:
+def _located_ledgers(folder: StateFolder) -> Iterator[str]:
     """Yield the ledgers that are at one of the paths where they were seen; they may have been seen at others, too."""
-    for path in state.places():
+    for path in folder.record_paths():
         with suppress(GiveOrTakeError):
-            seen = state.read(path)
+            seen = folder.read(path)
             if seen is not None and seen.moved_to is None and Path(seen.path).exists():
                 yield seen.ledger
 
 
-def _marks(state: State) -> Iterator[Finding]:
+def _marks(folder: StateFolder) -> Iterator[Finding]:
     """Check that every mark can be read; a ledger that is gone is reported, and left to its custodian."""
     by_state: dict[str, list[Finding]] = defaultdict(list)
-    whole, located = 0, set(_located_ledgers(state))
-    for path in state.places():
+    whole, located = 0, set(_located_ledgers(folder))
+    for path in folder.record_paths():
         try:
-            seen = state.read(path)
-            point = None if seen is None else state.mark(seen.ledger).read()
+            seen = folder.read(path)
+            point = None if seen is None else folder.mark(seen.ledger).read()
         except GiveOrTakeError as error:
             by_state["ill"].append(_refused("state", path.name[:12], error))
             continue
@@ -387,7 +389,7 @@ def _configuration(path: str) -> Iterator[Finding]:
         return
     ledgers: dict[tuple[str, str | None], None] = {}
     for name, section in sections.items():
-        lost = [file for file in files_of(section.said["source"]) if not os.access(file, os.R_OK)]
+        lost = [file for file in files_of(section.settings["source"]) if not os.access(file, os.R_OK)]
         label = f"[{printable(name)}] of {printable(path)}"
         if lost:
             yield Finding("configuration", label, "ill", f"{printable(lost[0])} cannot be read", "fix source =")
@@ -395,10 +397,10 @@ def _configuration(path: str) -> Iterator[Finding]:
             yield Finding("configuration", label, "ill", *columns)
         else:
             dates = "; dates are read as 2024-12-31, others count as missing" if _reads_dates(section) else ""
-            yield Finding("configuration", label, "well", f"protects {section.said['unit']}{dates}")
-            if (weak := weakness(section.said["budget"])) is not None:
+            yield Finding("configuration", label, "well", f"protects {section.settings['unit']}{dates}")
+            if (weak := weakness(section.settings["budget"])) is not None:
                 yield Finding("configuration", f"{label}: budget", "absent", weak)
-            if section.said["unit"] != ROW and section.said.get("rows_per_person") is None:
+            if section.settings["unit"] != ROW and section.settings.get("rows_per_person") is None:
                 message = (
                     "says nothing about rows_per_person, so every question has to state how much of a person counts"
                 )
@@ -414,9 +416,9 @@ def _configuration(path: str) -> Iterator[Finding]:
 
 def _reads_dates(section: Configuration) -> bool:
     """Whether dates are declared of a table in a CSV file."""
-    domains = section.said.get("domains", {}).values()
+    domains = section.settings.get("domains", {}).values()
     ends = [end for domain in domains if isinstance(domain, Mapping) for end in domain.get("bounds", ())]
-    cells = [file for file in files_of(section.said["source"]) if Path(file).suffix.lower() in _CELLS]
+    cells = [file for file in files_of(section.settings["source"]) if Path(file).suffix.lower() in _CELLS]
     return bool(cells) and any(isinstance(end, dt.date) for end in ends)
 
 

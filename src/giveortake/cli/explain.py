@@ -13,8 +13,8 @@ from rich.text import Text
 import giveortake as gt
 from giveortake.cli.shell import Command, terminal
 from giveortake.errors import GiveOrTakeError, InvalidParameter
-from giveortake.exact import decimal, decimal_up, open_probability, positive, whole
-from giveortake.privacy.interpretation import FAILURE, PRIORS, RATES, beliefs, percent_down, percent_up
+from giveortake.exact import decimal, decimal_up, open_probability, percent, percent_down, percent_up, positive, whole
+from giveortake.privacy.interpretation import FAILURE, PRIORS, RATES, beliefs
 
 if TYPE_CHECKING:
     import argparse
@@ -81,7 +81,7 @@ def _promise(arguments: argparse.Namespace) -> Guarantee:
 def _print_beliefs(out: Console, promise: Guarantee) -> None:
     epsilon = promise.epsilon if isinstance(promise, gt.PureDP | gt.ApproxDP) else None
     rows = [gt.PureDP(row_epsilon) for row_epsilon in sorted({*_EPSILONS, epsilon or Fraction(1)})]
-    table = Table("believed before", *(f"{decimal(100 * prior)} %" for prior in PRIORS), box=None, pad_edge=False)
+    table = Table("believed before", *(percent(prior) for prior in PRIORS), box=None, pad_edge=False)
     if epsilon is None or isinstance(promise, gt.ApproxDP):
         table.add_row("[bold]this promise[/]", *(_interval(promise, prior) for prior in PRIORS))
     for row in rows:
@@ -103,9 +103,7 @@ def _interval(promise: Guarantee, prior: Fraction) -> str:
 
 
 def _print_guesses(out: Console, promise: Guarantee, group: int) -> None:
-    table = Table(
-        "people", *(f"{decimal(100 * rate)} % wrong" for rate in RATES), "advantage", box=None, pad_edge=False
-    )
+    table = Table("people", *(f"{percent(rate)} wrong" for rate in RATES), "advantage", box=None, pad_edge=False)
     for size in sorted({1, 2, group}):
         try:
             together = promise.group(size)

@@ -1,7 +1,8 @@
 """`giveortake ledger`: verify, show, export, restore, back up and move a ledger.
 
 - The path of a ledger in a command: it is not a TOML file, although that names one; and which table it is about.
-- What the custodian of a ledger does to it: restore, back up, move, index anew.
+- Verification, and the budget status of every level, with its burn-down.
+- What the custodian does to the store: restore, back up, move, index anew.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, safe_
 from giveortake.exact import decimal
 from giveortake.ledger.chain.entries import canonical
 from giveortake.ledger.rules.budget_status import used_of_whole
-from giveortake.ledger.rules.releases import minute, promised, summary
+from giveortake.ledger.rules.budgets import promise_text
+from giveortake.ledger.rules.releases import minute, summary
 from giveortake.ledger.rules.reservations import revealed
 from giveortake.privacy.events import Pure
 from giveortake.session.ledger_discovery import usual_ledger
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from giveortake.ledger import Allowance, Entry, Ledger, Standing
+    from giveortake.ledger import Allowance, BudgetStatus, Entry, Ledger
     from giveortake.privacy import Neighbours
 
 
@@ -236,7 +238,7 @@ def _export(ledger: Ledger, _arguments: argparse.Namespace) -> int:
     return 0
 
 
-def standings(ledger: Ledger, levels: list[Standing], asks: Mapping[int, str] | None = None) -> Table:
+def standings(ledger: Ledger, levels: list[BudgetStatus], asks: Mapping[int, str] | None = None) -> Table:
     """A table of who may spend what, and what is left; `asks` has the data sets of each level, by its number."""
     table = Table(pad_edge=False, box=None)
     table.add_column("level", no_wrap=True)
@@ -261,7 +263,7 @@ def standings(ledger: Ledger, levels: list[Standing], asks: Mapping[int, str] | 
         bar = Text(_bar(level.own), style="red" if level.own == 1 else "cyan")
         given_cells = [f"{floor(100 * level.given)} %" if level.given else ""] if given_away else []
         left = "closed" if level.closed else _left(ledger.affordable(level))
-        table.add_row(*label_cells, Text(promised(level.budget)), bar, *given_cells, left)
+        table.add_row(*label_cells, Text(promise_text(level.budget)), bar, *given_cells, left)
     whom_all = f"each {next(iter(protected))} is protected" if len(protected) == 1 else ""
     spent = "spent: by questions of one's own; given: to analysts, used or not" if given_away else ""
     table.caption = Text("\n".join(filter(None, (whom_all, spent))))
@@ -290,14 +292,13 @@ def print_failures(out: Console, allowances: list[Allowance]) -> None:
     out.print(f"  so far, {total}", soft_wrap=True)
 
 
-def _draw_burn_down(out: Console, levels: list[Standing], used: dict[int, list[tuple[int, Fraction]]]) -> None:
+def _draw_burn_down(out: Console, levels: list[BudgetStatus], used: dict[int, list[tuple[int, Fraction]]]) -> None:
     grid = Table.grid(padding=(0, 2))
     for level in levels:
         if level.number in used:
             points = [1 - share for _, share in used[level.number]]
-            grid.add_row(
-                f"  {level.kind}", Text(printable(level.name)), Text(sparkline(points), style="cyan"), _last(points)
-            )
+            line = Text(sparkline(points), style="cyan")
+            grid.add_row(f"  {level.kind}", Text(printable(level.name)), line, f"{floor(100 * points[-1])} % left")
     out.print("\n[bold]Burn-down[/]  what was left of each whole budget, neither spent nor given, charge by charge")
     out.print(grid)
 
@@ -353,15 +354,11 @@ def _bar(share: Fraction) -> str:
     return "█" * full + "░" * (_BAR - full) + f" {floor(100 * share)} %"
 
 
-def _last(points: list[Fraction]) -> str:
-    return f"{floor(100 * points[-1])} % left"
-
-
 def _left(affordable: Fraction | None) -> str:
     return "" if affordable is None else f"ε ≤ {decimal(affordable)}"
 
 
-def _as_json(ledger: Ledger, levels: list[Standing], used: dict[int, list[tuple[int, Fraction]]]) -> dict[str, Any]:
+def _as_json(ledger: Ledger, levels: list[BudgetStatus], used: dict[int, list[tuple[int, Fraction]]]) -> dict[str, Any]:
     return {
         "ledger": ledger.name,
         "levels": [

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from giveortake.answers.terms import percent
 from giveortake.answers.text import printable
 from giveortake.cli import session_options
 from giveortake.cli.session_options import in_options
 from giveortake.cli.shell import Command, terminal
-from giveortake.exact import decimal
-from giveortake.sql.text import in_sql
+from giveortake.exact import decimal, rough_percent
+from giveortake.sql.refusals import in_sql
 
 if TYPE_CHECKING:
     import argparse
@@ -100,7 +99,9 @@ def _left_out(profile: Profile, advised: int) -> Table:
             share = profile.left_out(rows_per_person=cap)
             parts = [share.estimate, share.low, None if share.high is None or share.high >= 1 else share.high]
             mark = "→" if cap == advised else ""
-            table.add_row(mark, f"{cap:,}", *("not known" if part is None else percent(part) for part in parts))
+            table.add_row(
+                mark, f"{cap:,}", *("not known" if part is None else rough_percent(part, 2) for part in parts)
+            )
     return table
 
 

@@ -80,7 +80,7 @@ def _listed(releases: list[ReleaseRecord]) -> Table:
     table = Table("release", "when", "who", "what", box=None, pad_edge=False)
     for release, _ in without_repeats(releases):
         timestamp = release.at[:16].replace("T", " ")
-        cells = (release.analyst or "custodian", " ".join((release.asked or "").split()))
+        cells = (release.analyst or "custodian", " ".join((release.description or "").split()))
         texts = (Text(printable(text)) for text in cells)  # an analyst's words are no markup
         table.add_row(release.id, timestamp, *texts)
     return table

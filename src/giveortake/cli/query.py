@@ -12,7 +12,7 @@ from giveortake.cli import session_options
 from giveortake.cli.session_options import allotted_share, in_options, largest_question
 from giveortake.cli.shell import Command, charged_since, is_closed, report, terminal
 from giveortake.errors import GiveOrTakeError, InvalidParameter
-from giveortake.exact import decimal
+from giveortake.exact import percent
 from giveortake.progress import progress
 from giveortake.session.ledger_discovery import MEMORY
 
@@ -106,11 +106,7 @@ def _text(answer: Answer, kind: str) -> str:
 def _bill(session: Session, answer: Answer, ledger_path: str, *, noted: bool) -> str:
     """One line on what is left, and where the ledger is; a table shows the answer's notes already."""
     status, affordable = session.standing(), session.affordable
-    used = (
-        ""
-        if status.used is None
-        else f"{decimal(100 * status.used, 3)} % of the budget is used{allotted_share(status)}"
-    )
+    used = "" if status.used is None else f"{percent(status.used, 3)} of the budget is used{allotted_share(status)}"
     affordable_note = "" if affordable is None else f", {largest_question(affordable)}"
     storage = "kept nowhere: the ledger was in memory" if ledger_path == MEMORY else f"kept in {ledger_path}"
     free = not noted and any("nothing was charged" in note for note in answer.notes)

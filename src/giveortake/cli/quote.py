@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from giveortake.answers.terms import percent
 from giveortake.answers.text import printable
 from giveortake.cli import session_options
 from giveortake.cli.session_options import allotted_share, in_options, largest_question
 from giveortake.cli.shell import Command, terminal
-from giveortake.exact import decimal
+from giveortake.exact import percent, rough_percent
 from giveortake.progress import progress
 from giveortake.session.render import cost_of, quote_facts, shown_margin
 
@@ -49,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 def show(out: Console, session: Session, quote: Quote) -> None:
     """Print a quote: margins, noise, price, what is left, and what would be cheaper."""
     table = Table("column", pad_edge=False, box=None)
-    table.add_column(f"give or take, with {decimal(100 * quote.confidence)} %", justify="right")
+    table.add_column(f"give or take, with {percent(quote.confidence)}", justify="right")
     for name, margin in quote.margins.items():
         table.add_row(Text(printable(name)), shown_margin(margin))
     out.print(table)
@@ -71,7 +70,7 @@ def _caps(lines: tuple[CapLine, ...]) -> Table:
         table.add_column(title, justify="right")
     least = min(line.error for line in lines)
     for line in lines:
-        numbers = (f"± {line.margin:,.0f}", percent(line.estimate), f"{line.error:,.0f}")
+        numbers = (f"± {line.margin:,.0f}", rough_percent(line.estimate, 2), f"{line.error:,.0f}")
         table.add_row("→" if line.error == least else "", Text(line.caps.partition(", chosen")[0]), *numbers)
     return table
 
@@ -81,7 +80,7 @@ def _facts(session: Session, quote: Quote) -> list[tuple[str, str]]:
     status, affordable = session.rest()
     if status.used is not None:
         affordable_note = "" if affordable is None else f"; {largest_question(affordable)}"
-        facts.append(("used so far", f"{decimal(100 * status.used, 3)} %{allotted_share(status)}{affordable_note}"))
+        facts.append(("used so far", f"{percent(status.used, 3)}{allotted_share(status)}{affordable_note}"))
     left_out = None if quote.left_out is None else replace(quote.left_out, lines=())
     return [*facts, *quote_facts(replace(quote, left_out=left_out))]
 

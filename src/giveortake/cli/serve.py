@@ -23,16 +23,14 @@ if TYPE_CHECKING:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve what a TOML file describes, or the bundled table, until Ctrl-C."""
-    try:
-        from giveortake.server import settings  # noqa: PLC0415 (an extra, which may not be installed)
-    except ImportError as error:
-        raise NotFound(f"a service needs {error.name}", hint=extra("server")) from None
     out = terminal()
     if arguments.demo == (arguments.file is not None):
         raise GiveOrTakeError("either a TOML file or --demo is served", hint="giveortake serve --demo")
     if arguments.demo:
         return _demo(arguments, out)
-    service = settings.Settings.read(arguments.file, **_overrides(arguments))
+    from giveortake.server.settings import Settings  # noqa: PLC0415 (for this command alone)
+
+    service = Settings.read(arguments.file, **_overrides(arguments))
 
     def announce(address: str) -> None:
         out.print(f"serving {', '.join(service.datasets)} at {address}", markup=False)  # last on its line, for programs
@@ -42,28 +40,23 @@ def run(arguments: argparse.Namespace) -> int:
             out.print("put a proxy with TLS before it", markup=False)
 
     for section in configurations(arguments.file).values():
-        if (weak := weakness(section.said["budget"])) is not None:
+        if (weak := weakness(section.settings["budget"])) is not None:
             report(f"warning: {section.name}: {weak}\n")
     _serve(service, announce)
     return 0
 
 
 def _serve(settings: Settings, announce: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C; an address that cannot be listened at is told apart from a port that is taken."""
-    from giveortake.server.pool import WorkerFailed  # noqa: PLC0415 (as above)
-    from giveortake.server.running import serve  # noqa: PLC0415 (as above)
+    """Serve until Ctrl-C."""
+    try:
+        from giveortake.server.running import serve  # noqa: PLC0415 (an extra, which may not be installed)
+        from giveortake.server.workers.pool import WorkerFailed  # noqa: PLC0415 (as above)
+    except ImportError as error:
+        raise NotFound(f"a service needs {error.name}", hint=extra("server")) from None
 
     report("starting…\n")
     try:
         serve(settings, announce=announce)
-    except NotFound as error:
-        if "in use" in error.message:
-            hint = "a service may be running there already; --port 0 takes a free port"
-        elif error.message.startswith("cannot listen"):
-            hint = "--host is an address of this machine, 127.0.0.1 unless stated"
-        else:
-            raise
-        raise NotFound(error.message, hint=hint) from None
     except WorkerFailed as error:
         raise WorkerFailed(error.message, hint=f"Ctrl-C ends workers that are starting; else: {error.hint}") from None
 

@@ -1,8 +1,8 @@
-"""The options that describe a session, a query and its cost, and library messages in their words.
+"""Options of the command line that describe a session, a query and its cost; `query` and `quote` share them.
 
-- Messages of the library, which speak of Python's arguments, in the words of the command line.
-- What a ledger knows of a table (unit, budget, domains and last caps), as options of the command line.
-- The options that `query` and `quote` share: they describe a session, a question and what it may cost.
+- Messages of the library, which name Python's arguments, rewritten to name options.
+- What a ledger knows of a table (unit, budget, domains and last caps), written as options.
+- Sessions opened from options, on the ledger or on a copy of it; and the options themselves, read and declared.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from giveortake import ledger as ledgers
 from giveortake import session as sessions
 from giveortake.advice import on
 from giveortake.answers.terms import CAP_TERMS, TERMS
-from giveortake.configuration import budget_said, chosen, configurations
+from giveortake.configuration import configurations, parse_budget, select_section
 from giveortake.engines.protocol import is_address
 from giveortake.errors import ApprovalRequired, GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound
-from giveortake.exact import MOST_DIGITS, decimal, rational
+from giveortake.exact import MOST_DIGITS, decimal, percent, rational
 from giveortake.ledger import Ledger
 from giveortake.ledger.opening import rehearsal
 from giveortake.plan.question import span_of
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from giveortake.ledger.rules.budget_status import Standing
+    from giveortake.ledger.rules.budget_status import BudgetStatus
     from giveortake.privacy import Guarantee
     from giveortake.session import Session
 
@@ -67,7 +67,8 @@ def in_options(arguments: argparse.Namespace) -> Iterator[None]:
         yield
     except GiveOrTakeError as error:
         hint = on(error.hint, "command")
-        option_names = [name for name in known_names if getattr(arguments, name, None) or "is missing" in error.message]
+        is_missing = isinstance(error, InvalidParameter) and error.value is None
+        option_names = [name for name in known_names if is_missing or getattr(arguments, name, None)]
         hint = None if hint is None else _about(error.message, _in_options(hint, known_names))
         GiveOrTakeError.__init__(error, _in_options(error.message, option_names or ["epsilon"]), hint=hint)
         raise
@@ -83,9 +84,9 @@ def largest_question(affordable: Fraction) -> str:
     return f"a question of up to ε = {decimal(affordable, 3)} is left" if affordable else "nothing is left"
 
 
-def allotted_share(status: Standing) -> str:
+def allotted_share(status: BudgetStatus) -> str:
     """The part of a budget that was given to analysts, in parentheses; empty if none was."""
-    return f" ({decimal(100 * status.given, 3)} % given to analysts)" if status.given else ""
+    return f" ({percent(status.given, 3)} given to analysts)" if status.given else ""
 
 
 def weakness(budget: Guarantee) -> str | None:
@@ -179,7 +180,7 @@ def stored_options(
         if ("data set", table) not in levels:
             return None
         with ledger.chain.looking() as transaction:
-            people = levels["population", transaction.book.dataset(table).population]
+            people = levels["population", transaction.state.dataset(table).population]
         privacy_unit = levels["data set", table].unit
         unit = "row" if privacy_unit == ROW else str(privacy_unit.column)
         options = [f"--unit {shlex.quote(unit)}"]
@@ -303,7 +304,7 @@ def _unknown_people(arguments: argparse.Namespace) -> str:
 def _names_people(arguments: argparse.Namespace) -> bool:
     """Whether the arguments or the TOML file name the population of the table."""
     if Path(arguments.file).suffix.lower() == ".toml":
-        settings = chosen(configurations(arguments.file), arguments.table, "--table").said
+        settings = select_section(configurations(arguments.file), arguments.table, "--table").settings
         return "population" in settings or "new_population" in settings
     return bool(arguments.population or arguments.new_population)
 
@@ -317,7 +318,7 @@ def _open(arguments: argparse.Namespace, ledger: str | Ledger) -> Session:
     try:
         return _protected(arguments, ledger)
     except LedgerMismatch as refusal:
-        stated_before = _same_as_before(arguments) if "is in the ledger with" in refusal.message else None
+        stated_before = _same_as_before(arguments) if refusal.field is not None else None
         if stated_before is not None:
             GiveOrTakeError.__init__(refusal, refusal.message, hint=f"{stated_before}; {on(refusal.hint, 'command')}")
         raise
@@ -371,7 +372,7 @@ def _from_toml(arguments: argparse.Namespace, ledger: str | Ledger) -> Session:
                 f"is already set in {arguments.file}",
                 hint="leave it out, or change the file",
             )
-    section = chosen(configurations(arguments.file), arguments.table, "--table")
+    section = select_section(configurations(arguments.file), arguments.table, "--table")
     if arguments.ledger and section.ledger is not None:
         raise InvalidParameter(
             "--ledger", arguments.ledger, f"is already set in {arguments.file}", hint="leave it out, or change the file"
@@ -386,7 +387,7 @@ def ledger_path(arguments: argparse.Namespace) -> str:
     """The path of the ledger: what the TOML file or the option says, else a file beside the table."""
     path: str | None = arguments.ledger
     if Path(arguments.file).suffix.lower() == ".toml":
-        section = chosen(configurations(arguments.file), arguments.table)
+        section = select_section(configurations(arguments.file), arguments.table)
         if path is None:
             section.require_one_budget()
         path = section.ledger or path
@@ -407,7 +408,7 @@ def mark_path(arguments: argparse.Namespace) -> str | None:
     """Where the ledger's mark is, if the TOML file or the option says so."""
     path: str | None = arguments.mark
     if Path(arguments.file).suffix.lower() == ".toml":
-        return chosen(configurations(arguments.file), arguments.table).mark or path
+        return select_section(configurations(arguments.file), arguments.table).mark or path
     return path
 
 
@@ -437,7 +438,7 @@ def _is_stored(arguments: argparse.Namespace, registered_tables: dict[str, bool 
 def _declares(arguments: argparse.Namespace) -> bool:
     """Whether the arguments or the TOML file declare any domains."""
     if Path(arguments.file).suffix.lower() == ".toml":
-        return bool(chosen(configurations(arguments.file), arguments.table, "--table").said.get("domains"))
+        return bool(select_section(configurations(arguments.file), arguments.table, "--table").settings.get("domains"))
     return bool(arguments.domain)
 
 
@@ -462,7 +463,7 @@ def rehearse(arguments: argparse.Namespace, text: str) -> str | None:
 def expected_name(arguments: argparse.Namespace) -> str:
     """What the table will be called in the ledger."""
     if Path(arguments.file).suffix.lower() == ".toml":
-        return chosen(configurations(arguments.file), arguments.table).name
+        return select_section(configurations(arguments.file), arguments.table).name
     return table_name(arguments.file, arguments.name, arguments.table)
 
 
@@ -580,7 +581,7 @@ def promise(text: str, delta: str | None) -> Guarantee:
     """The budget that --budget and --budget-delta state."""
     terms = _budget(text, delta)
     try:
-        return budget_said(terms)
+        return parse_budget(terms)
     except InvalidParameter as error:
         name, value = ("--budget", text) if delta is None or error.name != "delta" else ("--budget-delta", delta)
         raise InvalidParameter(name, value, f"is not a budget: {error.message}", hint=_MISSING["budget"]) from None

@@ -1,9 +1,8 @@
-"""What commands consist of, standard streams that may be closed, and Ctrl-C.
+"""What every command stands on: the terminal, the standard streams, Ctrl-C, and commands loaded by name.
 
 - Standard input, output and error, of which some may be closed, on a full disk, or without a reader.
-- What every command consists of, and the terminal they all write to.
-- The commands by their names, each loaded when it is first needed: most calls need one.
-- Ctrl-C: noticed wherever it arrives, and answered with what the ledger says about the question.
+- What a command consists of; each is loaded when it is first needed, since most calls need one.
+- Ctrl-C: noticed wherever it arrives, and answered with what the ledger says about the query.
 """
 
 from __future__ import annotations
@@ -161,7 +160,7 @@ class Stop:
 
 
 @contextmanager
-def noticed() -> Iterator[Stop]:
+def watching_interrupts() -> Iterator[Stop]:
     """Remember a Ctrl-C, whatever becomes of its exception: an engine may turn it into another one.
 
     If the program handles the signal itself, or ignores it, that stays as it is.

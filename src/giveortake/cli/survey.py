@@ -1,6 +1,6 @@
 """`giveortake survey`: plan a survey, randomise answers, estimate, write a respondent's page.
 
-The files that `giveortake survey` reads and writes.
+The files that it reads and writes come first, then the four actions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from giveortake.cli.shell import Command, number, terminal
 from giveortake.errors import InvalidParameter, NotFound
-from giveortake.exact import decimal, decimal_up, rational, whole
+from giveortake.exact import decimal_up, percent, rational, whole
 from giveortake.local import (
     CountMeanSketch,
     HadamardResponse,
@@ -295,7 +295,7 @@ def _fraction(number: Fraction) -> str:
     >>> _fraction(Fraction(1, 2)), _fraction(Fraction(1001, 2003))
     ('1/2', '1001/2003 (49.975 %)')
     """
-    return str(number) if number.denominator < _LONG else f"{number} ({decimal(100 * number, digits=5)} %)"
+    return str(number) if number.denominator < _LONG else f"{number} ({percent(number, 5)})"
 
 
 _NAMELESS = "this survey has no name: reports to another question with the same parameters cannot be told apart"

@@ -21,7 +21,7 @@ _MOST = 1 << 30  # bytes of a reply
 
 
 @final
-class _Own:
+class _ThreadConnection:
     """The connection of one thread, which is closed when the thread ends."""
 
     __slots__ = ("__weakref__", "busy", "http")
@@ -52,8 +52,8 @@ class Connection:
         self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
         self._prefix = parts.path.rstrip("/")
         self._token, self._timeout = token, float(timeout)
-        self._own = threading.local()
-        self._all: WeakSet[_Own] = WeakSet()  # of all threads that are alive
+        self._per_thread = threading.local()
+        self._all: WeakSet[_ThreadConnection] = WeakSet()  # of all threads that are alive
         self._adding = threading.Lock()
 
     def get(self, *path: str, **query: Any) -> dict[str, Any]:
@@ -115,11 +115,11 @@ class Connection:
                 own.http.close()  # a late reply must not be read as the next one
                 raise
 
-    def _connection(self) -> _Own:
-        own: _Own | None = getattr(self._own, "connection", None)
+    def _connection(self) -> _ThreadConnection:
+        own: _ThreadConnection | None = getattr(self._per_thread, "connection", None)
         if own is None:
             kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-            own = self._own.connection = _Own(kind(self._host, self._port, timeout=self._timeout))
+            own = self._per_thread.connection = _ThreadConnection(kind(self._host, self._port, timeout=self._timeout))
             with self._adding:
                 self._all.add(own)
         return own

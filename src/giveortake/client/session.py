@@ -1,7 +1,6 @@
-"""A session with a service: its queries and workloads.
+"""Sessions and queries that a service answers, with the interfaces of `gt.protect(…)` sessions and of `session.Query`.
 
-- Questions that a service answers, with the interface of `session.Query`.
-- A session with a service: the interface of a `gt.protect(…)` session, for analysts with a token and no data.
+They are for analysts, who have a token and no data.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from giveortake.answers.terms import CAP_TERMS, TERMS, Caps
 from giveortake.arguments import told_by_name
 from giveortake.client.connection import Connection
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, did_you_mean, no_attribute
-from giveortake.exact import decimal
+from giveortake.exact import decimal, percent, read_fraction
 from giveortake.frame.habits import TERMS_OF_ANSWERS, instead_of_question, instead_of_session
 from giveortake.ledger.rules.releases import History, Releases
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.codec import question_to_json
-from giveortake.privacy.documents import fraction, promise_from_json
+from giveortake.privacy.documents import promise_from_json
 from giveortake.session.session import asked_together
 from giveortake.wire.documents import (
     amount_of,
@@ -376,7 +375,7 @@ class RemoteSession:
     @property
     def given(self) -> Fraction:
         """The part of the budget that the custodian has given to analysts, used or not; 0 for an analyst's own."""
-        return fraction(self.get("budget")["given_exactly"])
+        return read_fraction("promise", self.get("budget")["given_exactly"])
 
     @property
     def remaining(self) -> Any:
@@ -387,7 +386,7 @@ class RemoteSession:
     def affordable(self) -> Fraction | None:
         """The greatest pure ε, up to rounding, that would be admitted now."""
         left = self.get("budget")["affordable_exactly"]
-        return None if left is None else fraction(left)
+        return None if left is None else read_fraction("promise", left)
 
     # -- what was asked -----------------------------------------------------------------------------------------
 
@@ -496,7 +495,8 @@ class RemoteSession:
         used, left = standing["share"], standing["affordable_exactly"]
         if used is not None and left is not None:
             race = standing["remaining"]["exactly"] is None
-            rest = f"a pure ε of up to {decimal(fraction(left), 3)} is left" if fraction(left) else "nothing is left"
+            epsilon = read_fraction("promise", left)
+            rest = f"a pure ε of up to {decimal(epsilon, 3)} is left" if epsilon else "nothing is left"
             rest = f"left: {standing['remaining']['words']}" if race else rest
-            lines.append(f"  {decimal(100 * Fraction(used), 3)} % of the budget is used; {rest}")
+            lines.append(f"  {percent(Fraction(used), 3)} of the budget is used; {rest}")
         return "\n".join(lines) + ">"

@@ -7,7 +7,8 @@ from giveortake.answers.terms import Caps
 from giveortake.compile.formulas import Evaluated, evaluated
 from giveortake.compile.measurement import Joint, Measurement, composed, event_of, joint, measurement
 from giveortake.compile.noisy_measures import Release, combined
-from giveortake.compile.spend import CustodianCaps, Spend, Terms, spend_of
+from giveortake.compile.sensitivity import CustodianCaps
+from giveortake.compile.spend import Spend, Terms, spend_of
 
 __all__ = [
     "Caps",

@@ -47,7 +47,7 @@ from giveortake.plan.question import hidden_outputs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from giveortake.compile.spend import Stability
+    from giveortake.compile.sensitivity import Stability
     from giveortake.plan import Aggregate, Domain, Expression, Question
     from giveortake.plan.question import Output
 
@@ -82,7 +82,7 @@ class Measures:
             case Computed():
                 return FunctionOf(output.function, tuple(map(self.formula, output.parts)), output.constant)
             case Window():
-                argument = None if output.of is None else self.formula(output.of)
+                argument = None if output.argument is None else self.formula(output.argument)
                 order = tuple(
                     (sort_key, None if sort_key.by is None else self.formula(sort_key.by)) for sort_key in output.order
                 )
@@ -102,7 +102,7 @@ class Measures:
         return ShareOf(argument, right, left.weights[index] / weight)
 
     def _aggregate(self, aggregate: Aggregate) -> Formula:
-        expression = aggregate.of
+        expression = aggregate.expression
         match aggregate.kind:
             case AggregateKind.COUNT_ROWS:
                 return self._rows(whole=True)
@@ -180,7 +180,7 @@ class Measures:
         If only the mean is asked for, values are centred at the middle of the bounds: half the sensitivity, same mean.
         """
         has_sum = any(
-            aggregate.kind is AggregateKind.SUM and aggregate.of == expression
+            aggregate.kind is AggregateKind.SUM and aggregate.expression == expression
             for aggregate in self.question.aggregates()
         )
         return self._ratio(expression, centred=not has_sum)
@@ -579,16 +579,16 @@ def _bases(plain: _Candidate) -> Iterator[Basis]:
     yield PLAIN
     schema = plain.question.relation.schema
     rows = any(isinstance(measure, RowCount) for measure in plain.measures)
-    numbers = [measure.of for measure in plain.measures if isinstance(measure, ValueCount)]
+    numbers = [measure.expression for measure in plain.measures if isinstance(measure, ValueCount)]
     always, numbered, summed = [], [], []  # values that are summed: never missing; with their number; without it
     for measure in plain.measures:
-        if isinstance(measure, ValueSum) and has_sides(measure.of, domain := measure.of.domain(schema)):
+        if isinstance(measure, ValueSum) and has_sides(measure.expression, domain := measure.expression.domain(schema)):
             if not domain.nullable:
-                always += [measure.of] if rows else []
-            elif measure.of in numbers:
-                numbered.append(measure.of)
+                always += [measure.expression] if rows else []
+            elif measure.expression in numbers:
+                numbered.append(measure.expression)
             else:
-                summed.append(measure.of)
+                summed.append(measure.expression)
     centred = (*always, *numbered)
     if centred:
         yield Basis(centred)

@@ -14,12 +14,11 @@ hold together (union bound). Where they do, every one of these functions lies be
 which interval arithmetic contains. By Cauchy and Schwarz |cov| ≤ √(var x · var y), a correlation lies between −1 and 1,
 and variances and covariances of bounded values have bounds, to which all of them are cut.
 
-Functions of answers: the interval of the value is computed from the intervals of the arguments.
-
-Guarantee: each part's interval gets its share of the probability to miss, so all of them hold together (union bound).
-Where they hold, so does the interval of the value: a function that never falls takes both ends along, one that falls
-and rises takes its extremes between them. COALESCE also asks, at a share of its own, whether the first argument may be
-missing in truth; if it may, the interval holds the other one too.
+Guarantee of functions of answers, whose intervals are computed from those of the arguments: each part's interval gets
+its share of the probability to miss, so all of them hold together (union bound). Where they hold, so does the interval
+of the value: a function that never falls takes both ends along, one that falls and rises takes its extremes between
+them. COALESCE also asks, at a share of its own, whether the first argument may be missing in truth; if it may, the
+interval holds the other one too.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ import numpy as np
 from giveortake.compile.intervals import Acceptance, truncated_interval
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import tails
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.mechanisms.mechanism import BoundedIntegers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
 
+    from giveortake.compile.intervals import RunningTotals
     from giveortake.compile.noisy_measures import Combined
-    from giveortake.compile.quantiles import RunningTotals
     from giveortake.compile.windows import AnswerRows
 
 

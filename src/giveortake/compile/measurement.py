@@ -16,7 +16,8 @@ from giveortake.compile.design import Measures, design, plain_design, vectors
 from giveortake.compile.measures import Inquiry, PersonCount
 from giveortake.compile.noisy_measures import Deciding, Release, arrays_from_json
 from giveortake.compile.partition_selection import KeySearch, with_key_delta
-from giveortake.compile.spend import Stability, capped, charges_of, named, require_within
+from giveortake.compile.sensitivity import Stability, capped, named
+from giveortake.compile.spend import charges_of, require_within
 from giveortake.engines import KeyColumn, Keys
 from giveortake.engines.runtime import failure, own_work
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
@@ -346,7 +347,7 @@ def prepared(
         raise Unprovable(
             "these keys were found for another question, in which one person may have more of them", hint="ask it anew"
         )
-    discovered = keys.found is None and any(column.values is None for column in keys.columns)
+    discovered = keys.discovered is None and any(column.values is None for column in keys.columns)
     if not discovered and keys.size > MOST_KEYS:
         raise QueryRefused(
             f"the answer would have {keys.size:,} keys, more than {MOST_KEYS:,}",
@@ -364,7 +365,9 @@ def prepared(
             "nothing in the question depends on a row: its answer is known without asking",
             hint="ask for COUNT(*) as well",
         )
-    numbers = sum(measure.integers for measure in measures) * keys.size if keys.found is None and not discovered else 0
+    numbers = (
+        sum(measure.integers for measure in measures) * keys.size if keys.discovered is None and not discovered else 0
+    )
     if numbers > _MOST_NUMBERS:
         raise QueryRefused(
             f"the answer would be computed from {numbers:,} noisy numbers, more than {_MOST_NUMBERS:,}",

@@ -37,8 +37,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final
 import numpy as np
 
 from giveortake import engines
+from giveortake.compile.intervals import RunningTotals
 from giveortake.compile.noisy_measures import Combined
-from giveortake.compile.quantiles import RunningTotals
 from giveortake.engines import Summand, Tally
 from giveortake.engines.questions import Quantum
 from giveortake.errors import QueryRefused
@@ -53,11 +53,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from giveortake.compile.spend import Stability
+    from giveortake.compile.sensitivity import Stability
     from giveortake.engines import Bins, Bounding, Distinct, Engine, Keys
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.additive import RoundedNoise
-    from giveortake.mechanisms.bounded_integers import PrefixStrategy
+    from giveortake.mechanisms.mechanism import PrefixStrategy
     from giveortake.mechanisms.tails import Tail
     from giveortake.plan import Domain, Expression, Relation
     from giveortake.privacy.events import Event
@@ -141,7 +141,7 @@ class Measure(ABC):
 
     def described(self, noise: RoundedNoise) -> str:
         """The noise in words."""
-        return noise.told(self.granularity)
+        return noise.description(self.granularity)
 
     def of_no_keys(self) -> npt.NDArray[np.int64]:
         """The released array if there are no keys."""
@@ -199,7 +199,7 @@ class _Counted(Measure):
 class MeasureOfValues(Measure):
     """A measure of the values of an expression."""
 
-    of: Expression
+    expression: Expression
 
     @property
     def name(self) -> str:
@@ -208,7 +208,7 @@ class MeasureOfValues(Measure):
     @property
     def of_what(self) -> str:
         """The expression, for recipes."""
-        return f"of {self.of.name if isinstance(self.of, ColumnReference) else 'an expression'}"
+        return f"of {self.expression.name if isinstance(self.expression, ColumnReference) else 'an expression'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,12 +223,12 @@ class MeasureOfSteps(MeasureOfValues):
         return self.quantum.granularity / self.fineness
 
     def ask(self, inquiry: Inquiry, index: int) -> None:
-        inquiry.add_summand(index, Summand("sum", self.of, self.quantum, self.fineness))
+        inquiry.add_summand(index, Summand("sum", self.expression, self.quantum, self.fineness))
 
     def to_json(self) -> list[Any]:
         quantum = self.quantum
         lattice = [str(quantum.granularity), str(quantum.low), str(quantum.high), quantum.shift]
-        return self._json_form(self.of, lattice, self.fineness)
+        return self._json_form(self.expression, lattice, self.fineness)
 
 
 @final
@@ -265,10 +265,10 @@ class ValueCount(MeasureOfValues):
         return Fraction(1, self.fineness)
 
     def ask(self, inquiry: Inquiry, index: int) -> None:
-        inquiry.add_summand(index, Summand("values", self.of, fineness=self.fineness))
+        inquiry.add_summand(index, Summand("values", self.expression, fineness=self.fineness))
 
     def to_json(self) -> list[Any]:
-        return self._json_form(self.of, fineness=self.fineness)
+        return self._json_form(self.expression, fineness=self.fineness)
 
 
 @final
@@ -335,10 +335,10 @@ class DistinctCount(MeasureOfValues):
         return Fraction(1)
 
     def ask(self, inquiry: Inquiry, index: int) -> None:
-        inquiry.add(index, engines.Distinct(inquiry.relation, inquiry.keys, self.of, inquiry.bounding))
+        inquiry.add(index, engines.Distinct(inquiry.relation, inquiry.keys, self.expression, inquiry.bounding))
 
     def to_json(self) -> list[Any]:
-        return self._json_form(self.of)
+        return self._json_form(self.expression)
 
 
 def quantum_of(domain: Domain, expression: Expression, *, centred: bool) -> Quantum:
@@ -474,7 +474,7 @@ class PrefixSums(MeasureOfValues):
     def ask(self, inquiry: Inquiry, index: int) -> None:
         bins = self.strategy.size
         question = engines.Bins(
-            inquiry.relation, inquiry.keys, self.of, self.low, self.width, bins, inquiry.bounding, self.fineness
+            inquiry.relation, inquiry.keys, self.expression, self.low, self.width, bins, inquiry.bounding, self.fineness
         )
         inquiry.add(index, question)
 
@@ -486,7 +486,7 @@ class PrefixSums(MeasureOfValues):
         return single if self.levels == 1 else events.Repeated(single, self.levels)
 
     def described(self, noise: RoundedNoise) -> str:
-        noise_text = noise.told(self.granularity / self.strategy.fineness)
+        noise_text = noise.description(self.granularity / self.strategy.fineness)
         over = f"{noise_text}, on running totals over {self.strategy.size:,} bins"
         return over if self.levels == 1 else f"{noise_text}, on each of {self.levels} levels of a tree of bins"
 
@@ -504,7 +504,7 @@ class PrefixSums(MeasureOfValues):
 
     def to_json(self) -> list[Any]:
         matrix = [*self.strategy.to_json(), str(self.high)]
-        return self._json_form(self.of, fineness=self.fineness, bins=(matrix, self.low, self.width))
+        return self._json_form(self.expression, fineness=self.fineness, bins=(matrix, self.low, self.width))
 
 
 FARTHEST = 1 << 62  # steps between the ends; engines compute distances in 64 bits
@@ -526,7 +526,7 @@ class Side(MeasureOfSteps):
 
     @property
     def name(self) -> str:
-        label = self.of.name if isinstance(self.of, ColumnReference) else "expression"
+        label = self.expression.name if isinstance(self.expression, ColumnReference) else "expression"
         return f"sum of ({label} − {'upper' if self.upper else 'lower'} bound)"
 
 
@@ -552,11 +552,11 @@ class MissingCount(MeasureOfValues):
         return f"rows without a value {self.of_what}"
 
     def ask(self, inquiry: Inquiry, index: int) -> None:
-        missing = Call("case", (Call("is_null", (self.of,)), Constant(1), Constant(None)))
+        missing = Call("case", (Call("is_null", (self.expression,)), Constant(1), Constant(None)))
         inquiry.add_summand(index, Summand("values", missing, fineness=self.fineness))
 
     def to_json(self) -> list[Any]:
-        return self._json_form(self.of, fineness=self.fineness)
+        return self._json_form(self.expression, fineness=self.fineness)
 
 
 @final

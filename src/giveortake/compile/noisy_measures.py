@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from giveortake.compile.intervals import RunningTotals
     from giveortake.compile.measures import Measure
-    from giveortake.compile.quantiles import RunningTotals
     from giveortake.mechanisms.additive import RoundedNoise
     from giveortake.mechanisms.tails import Tail
 

@@ -1,8 +1,8 @@
 """Partition selection in a question: how groups are discovered, and with which share of the spend.
 
 - Keys that were found in the data: their form for engines, and their order in answers.
-- Ways to find keys in the data: the question to the engine, the noise, the threshold, and the price.
-- Choose how keys are found, and with which part of the spend: by the question and the spend, never by rows.
+- `Selection`: a way to find keys in the data; the question to the engine, the noise, the threshold, and the price.
+- `KeySearch` chooses one, and its part of the spend: by the question and the spend, never by rows.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from giveortake.compile.formulas import Formula
     from giveortake.compile.measurement import Measurement
     from giveortake.compile.measures import Measure
-    from giveortake.compile.spend import Stability
+    from giveortake.compile.sensitivity import Stability
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.additive import RoundedNoise
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
+    from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.plan import Question, Relation, Value
     from giveortake.privacy.events import DiscoveredKeys, GaussianKeys
     from giveortake.randomness import Entropy
@@ -76,7 +76,7 @@ def in_order(rows: Iterable[tuple[Value, ...]]) -> list[tuple[Value, ...]]:
 
 def listed_keys(measurement: Measurement, discovered: Found) -> Keys:
     """Found keys, as a list."""
-    return Keys(measurement.columns, found=discovered)
+    return Keys(measurement.columns, discovered=discovered)
 
 
 def _ordered(values: set[Value]) -> list[Value]:
@@ -128,7 +128,7 @@ class Selection(ABC):
 
     @property
     @abstractmethod
-    def told(self) -> str:
+    def in_words(self) -> str:
         """In words, when a key is shown."""
 
     @property
@@ -165,7 +165,7 @@ class _Counted(Selection):
         if self.decides is None:
             selected_keys: list[tuple[Value, ...]] = self.mechanism.select(units, entropy)
             return selected_keys
-        keys, numbers = self.mechanism.shown(units, entropy)
+        keys, numbers = self.mechanism.release_with_numbers(units, entropy)
         return [(*key, number) for key, number in zip(keys, numbers.tolist(), strict=True)]
 
 
@@ -207,7 +207,7 @@ class NoisyCounts(_Counted, _OfUnits):
         return self.mechanism.scale
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         return f"a noisy number of persons reaches {self.mechanism.threshold}"
 
     @property
@@ -240,7 +240,7 @@ class OptimalChances(_OfUnits):
         return 1 / self.mechanism.epsilon
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         return f"enough persons have it (one that {self.least:,} persons have is shown with a chance of 1/2)"
 
     @property
@@ -286,7 +286,7 @@ class NoisyWeights(_Counted):
         return self.mechanism.sigma
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         if self.touched == 1:
             return f"a noisy number of persons reaches {self.mechanism.threshold}"
         return (

@@ -15,14 +15,14 @@ import numpy as np
 
 from giveortake.answers import Answer, Column
 from giveortake.answers.answer import Remark
-from giveortake.answers.text import number_text, with_article
+from giveortake.answers.text import number_text
 from giveortake.compile.design import Measures
 from giveortake.compile.formulas import Ratio, evaluated
 from giveortake.compile.noisy_measures import combined
 from giveortake.compile.windows import AnswerRows, in_order
 from giveortake.exact import exact_decimal
 from giveortake.plan import ColumnReference, Computed, Kind, Literal, Measured, Quotient
-from giveortake.plan.describe import rows_in_no_group, undeclared_values, values_at_ends
+from giveortake.plan.describe import rows_in_no_group, rows_without, undeclared_values, values_at_ends
 from giveortake.plan.question import Condition, aggregates_in
 from giveortake.privacy.composition import together
 
@@ -149,7 +149,7 @@ def answer_columns(
     if row_indices != list(range(len(rows))):
         columns = [_rows_of(column, row_indices) for column in columns]
     by_name = {column.name: column for column in columns}
-    return [by_name[name] for name in measurement.question.shown or tuple(by_name)]
+    return [by_name[name] for name in measurement.question.columns or tuple(by_name)]
 
 
 def known_columns(question: Question, keys: Keys) -> list[Column]:
@@ -161,7 +161,7 @@ def known_columns(question: Question, keys: Keys) -> list[Column]:
     for order in reversed(question.order):
         row_indices = in_order(_present(by_name[order.column]), row_indices, order)
     row_indices = row_indices if question.limit is None else row_indices[: question.limit]
-    return [_rows_of(by_name[name], row_indices) for name in question.shown or tuple(by_name)]
+    return [_rows_of(by_name[name], row_indices) for name in question.columns or tuple(by_name)]
 
 
 def _key_columns(question: Question, keys: Keys, rows: list[tuple[Value, ...]]) -> list[Column]:
@@ -306,7 +306,7 @@ def _recipe(measurement: Measurement) -> dict[str, object]:
         steps["contributions"] = str(measurement.binding_caps)
     if measurement.selection is not None:
         selection_text = (
-            f"found in the data: shown if {measurement.selection.told}, "
+            f"found in the data: shown if {measurement.selection.in_words}, "
             f"of at most {measurement.selection.touched} keys of each"
         )
         steps["keys"] = of_units(measurement, selection_text)
@@ -371,7 +371,7 @@ def _notes(measurement: Measurement) -> tuple[str, ...]:
             )
     person = measurement.question.relation.person
     if person is not None:
-        without = f"rows without {with_article(person)} are left out"
+        without = rows_without(person)
         notes.append(without if measurement.binding_caps is None else f"{measurement.binding_caps}; {without}")
     bare = [name for name, formula in measurement.formulas if not formula.has_interval]
     if bare:

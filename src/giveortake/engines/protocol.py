@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from giveortake.engines.questions import Asked, Bins, Distinct, Persons, Tally, VectorSum
     from giveortake.mechanisms import Sensitive
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
+    from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.plan import Domain, Kind, Relation, Value
 
 

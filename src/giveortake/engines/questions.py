@@ -1,23 +1,23 @@
 """Questions to an engine: bounded integers for each group, and sums of bounded vectors.
 
-Questions to an engine: integers, one for each key, to which each unit contributes a bounded amount.
+- `Tally`, `Bins`, `Distinct` and `Persons`: integers, one for each key; each unit contributes a bounded amount to them.
+- `VectorSum`: sums over units of integer vectors whose length is bounded, which is what every learner asks for.
 
-How a person's contribution is bounded. Let a person have c rows in a group and rows in m groups, of which at most R
-and G may count. Each of their contributions to a sum is multiplied by min(1, R/c) · min(1, G/m), or by slightly less
-where that is computed in doubles, and cut to whole steps towards zero. A person who stays within both bounds is not
-touched; one who does not counts as much as R average rows of theirs in each of G groups: what a random choice of rows
-and groups would give on average, without its luck.
+How a person's contribution to an integer is bounded. Let a person have c rows in a group and rows in m groups, of which
+at most R and G may count. Each of their contributions to a sum is multiplied by min(1, R/c) · min(1, G/m), or by
+slightly less where that is computed in doubles, and cut to whole steps towards zero. A person who stays within both
+bounds is not touched; one who does not counts as much as R average rows of theirs in each of G groups: what a random
+choice of rows and groups would give on average, without its luck.
 
 Guarantee: with |value of a row| ≤ X, one person moves the integers of all groups together by at most G·R·X in L1 and
 √G·R·X in L2. Proof: in a group, |Σ of c rows| · R/c ≤ R·X if c > R, and ≤ c·X ≤ R·X otherwise. If m ≤ G, then at most
 G groups move by R·X each. If m > G, then m groups move by at most R·X·G/m each: G·R·X together, and in L2 √m ·
 R·X·G/m = R·X·G/√m < √G·R·X. Cutting towards zero only makes numbers smaller. Nobody else's rows take part. ∎
 
-Sums over units of integer vectors whose length is bounded: what every learner asks for.
-
-A row has whole numbers q₀, q₁, …, its values in steps. Each component of a vector is a product of some of them, in one
-cell, or in the cell that the row's keys name. A unit's vector v is the sum over its rows. Its length is
-‖v‖² = Σ w·v² over all cells of all components together, with the public weight w of each component.
+How the length of a unit's vector is bounded. A row has whole numbers q₀, q₁, …, its values in steps. Each component of
+a vector is a product of some of them, in one cell, or in the cell that the row's keys name. A unit's vector v is the
+sum over its rows. Its length is ‖v‖² = Σ w·v² over all cells of all components together, with the public weight w of
+each component.
 
 A unit with ‖v‖ ≤ C, the `bound`, is not touched. Any other is multiplied by a number just below C/‖v‖, cut towards zero
 to whole steps, and left out altogether if Σ w·v² ≤ C² does not hold for the integers that result.
@@ -44,7 +44,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
 from giveortake.errors import QueryRefused
-from giveortake.mechanisms.bounded_integers import MOST_ROWS
+from giveortake.mechanisms.mechanism import MOST_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -103,7 +103,7 @@ class Summand:
     """
 
     kind: SummandKind
-    of: Expression | None = None
+    expression: Expression | None = None
     quantum: Quantum | None = None
     fineness: int = 1
 
@@ -115,7 +115,7 @@ class Summand:
     @property
     def reads_values(self) -> bool:
         """Whether rows contribute by what they hold, and not only by being there."""
-        return self.of is not None
+        return self.expression is not None
 
     @property
     def counts_persons(self) -> bool:
@@ -159,12 +159,12 @@ class Found:
 class Keys:
     """The groups: every combination of the columns' values, or only those `wanted`, as positions in that product.
 
-    Or those that were `found`, as a list.
+    Or those that were `discovered`, as a list.
     """
 
     columns: tuple[KeyColumn, ...] = ()
     wanted: tuple[int, ...] | None = None
-    found: Found | None = None
+    discovered: Found | None = None
 
     @property
     def product(self) -> int:
@@ -174,14 +174,14 @@ class Keys:
     @property
     def size(self) -> int:
         """How many groups are answered."""
-        if self.found is not None:
-            return self.found.size
+        if self.discovered is not None:
+            return self.discovered.size
         return self.product if self.wanted is None else len(self.wanted)
 
     def rows(self) -> list[tuple[Value, ...]]:
         """Every key, in the order of the answer."""
-        if self.found is not None:
-            return [row for rows in self.found.lists() for row in rows]
+        if self.discovered is not None:
+            return [row for rows in self.discovered.lists() for row in rows]
         values = [column.values or () for column in self.columns]
         if self.wanted is None:
             return list(itertools.product(*values))
@@ -214,7 +214,7 @@ class Bins:
 
     relation: Relation
     keys: Keys
-    of: Expression
+    expression: Expression
     low: Fraction
     width: Fraction
     count: int
@@ -237,7 +237,7 @@ class Distinct:
 
     relation: Relation
     keys: Keys
-    of: Expression
+    expression: Expression
     bounding: Bounding | None = None
 
     @property

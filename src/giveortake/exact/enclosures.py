@@ -1,9 +1,8 @@
-"""Certified enclosures, directed rounding, and searches that rest on them.
+"""Certified enclosures, and the directed roundings and searches that rest on them.
 
-- Certified enclosures of exp, log, sqrt and the normal law, and the directed roundings made from them.
-- A `Ball` is an interval that provably contains the number meant (arb, [Joh17]); every operation widens it enough
-  to stay true, whatever the working precision.
-- The least, or the greatest, number for which a certified statement holds.
+A `Ball` is an interval that provably contains the number meant (arb, [Joh17]); every operation widens it enough to stay
+true, whatever the working precision. From it come bounds of exp, log, sqrt and the normal distribution, and the least
+or greatest number for which a certified statement holds.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ _SHORT_BITS = 2048  # behind the binary point of what `shorter_up` rounds: 2^-10
 _NO_NUMBER = "is not a number"
 _TOO_LONG = f"has more than {MOST_DIGITS:,} digits"
 _INTEGER = re.compile(r"[+-]?[0-9]+")
+_STORED = re.compile(r"-?(0|[1-9][0-9]{0,4299})/[1-9][0-9]{0,4299}")  # as many digits as `MOST_DIGITS`
 _ALL_DIGITS = Context(prec=1000, traps=[Inexact])
 
 
@@ -78,6 +79,36 @@ def _read(name: str, value: Number) -> Fraction:
     raise InvalidParameter(
         name, value, f"is a {type(value).__name__}, not a number", hint='write a number, or text like "0.1" or "1/3"'
     )
+
+
+def fraction_text(number: Fraction) -> str:
+    """A fraction as documents store it: "p/q", also where q is 1.
+
+    >>> fraction_text(Fraction(1, 10)), fraction_text(Fraction(3))
+    ('1/10', '3/1')
+    """
+    return f"{number.numerator}/{number.denominator}"
+
+
+def read_fraction(
+    name: str,
+    text: object,
+    problem: str = "holds a number that is not written as p/q",
+    *,
+    signed: bool = False,
+    hint: str | None = None,
+) -> Fraction:
+    """Read a fraction that `fraction_text` wrote. Anything else is refused: an exponent could make a huge number.
+
+    >>> read_fraction("budget", "1/10")
+    Fraction(1, 10)
+    >>> read_fraction("budget", "1e10")
+    Traceback (most recent call last):
+    giveortake.errors.InvalidParameter: budget = '1e10' holds a number that is not written as p/q
+    """
+    if not isinstance(text, str) or not _STORED.fullmatch(text) or (text.startswith("-") and not signed):
+        raise InvalidParameter(name, text, problem, hint=hint)
+    return Fraction(text)
 
 
 def integer(text: str) -> int:

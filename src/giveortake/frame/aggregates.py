@@ -1,7 +1,4 @@
-"""Aggregates, windows and conditions on answers, in Python.
-
-Window functions over the rows of a noisy answer, which are free.
-"""
+"""Aggregates, and what is computed from the noisy answer and free: windows and conditions, in Python."""
 
 from __future__ import annotations
 

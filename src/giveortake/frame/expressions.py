@@ -8,11 +8,11 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Never, TypeAlias, final
 
-from giveortake.answers.text import with_article
 from giveortake.errors import InvalidParameter, QueryRefused, no_attribute
 from giveortake.exact import rational
 from giveortake.frame.habits import instead_of_expression
 from giveortake.plan import Call, ColumnReference, Expression, Literal, Value
+from giveortake.plan.describe import with_article
 from giveortake.plan.domains import plain_text_or_time
 from giveortake.plan.expressions import is_missing
 from giveortake.plan.functions import CASTS

@@ -89,7 +89,9 @@ class Table:
     def derive(self, **named: Operand) -> Table:
         """Add columns, or redefine columns, which lose their old bounds."""
         person = self.relation.person
-        columns = {name: _column(name) for name in self.relation.schema if name != person}
+        columns: dict[str, Expression] = {
+            name: ColumnReference(name) for name in self.relation.schema if name != person
+        }
         for name, operand in named.items():
             _require_not_person(name, self.relation)
             taken = [column for column in columns if column.casefold() == name.casefold() and column != name]
@@ -109,7 +111,7 @@ class Table:
         for name in names:
             ColumnReference(name).domain(self.relation.schema)
             if name != person:
-                columns[name] = _column(name)
+                columns[name] = ColumnReference(name)
         for name, operand in named.items():
             _require_not_person(name, self.relation)
             columns[name] = self._read(operand)
@@ -204,7 +206,7 @@ class Table:
     def distinct(self, *keys: str) -> Any:
         """Ask which values declared columns may have: answered from the domains, and free."""
         chosen = tuple((key, column_or_expression(key)) for key in keys)
-        return self.ask(Question(self.relation, chosen, (), shown=keys, distinct=True))
+        return self.ask(Question(self.relation, chosen, (), columns=keys, distinct=True))
 
     def agg(self, *unnamed: Never, **outputs: Agg) -> Any:
         """Ask about all rows."""
@@ -307,10 +309,6 @@ def _output(name: str, aggregate: object) -> Output:
     if not isinstance(aggregate, Agg):
         raise QueryRefused(f"`{name}` is not an aggregate", hint=f'{name}=gt.count(), or {name}=gt.mean("x")')
     return aggregate.output
-
-
-def _column(name: str) -> Expression:
-    return ColumnReference(name)
 
 
 def _require_not_person(name: str, relation: Relation) -> None:

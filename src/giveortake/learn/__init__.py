@@ -2,7 +2,7 @@
 
 from giveortake.learn.additive import AdditiveClassifier, AdditiveRegressor
 from giveortake.learn.base import bound_of_record
-from giveortake.learn.clusters import KMeans
+from giveortake.learn.classification import ClassMeans, LogisticRegression, NaiveBayes
 from giveortake.learn.gradient_descent import Descent, PerturbedModel, output_perturbation, sgd
 from giveortake.learn.hypothesis_tests import (
     Contingency,
@@ -15,11 +15,9 @@ from giveortake.learn.hypothesis_tests import (
     independence,
 )
 from giveortake.learn.linear import LinearModel, LinearRegression, Ridge
-from giveortake.learn.logistic import LogisticRegression
-from giveortake.learn.moments import PCA, Moments, PrincipalComponents, moments
-from giveortake.learn.naive_bayes import ClassMeans, NaiveBayes
+from giveortake.learn.moments import Moments, PrincipalComponents, moments, statistical_query
 from giveortake.learn.selection import Choice, Score, Selection, choose, select
-from giveortake.learn.statistical_query import statistical_query
+from giveortake.learn.unsupervised import PCA, KMeans
 
 __all__ = [
     "PCA",

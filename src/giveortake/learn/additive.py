@@ -1,20 +1,8 @@
-"""Additive models: bins, Newton steps, fitted shapes, and the two learners.
+"""Additive models: one shape for each feature, made of bins, found by Newton steps on sums of misfits by bin.
 
 - Features in bins, each with one number in an additive model: for the engine and for public rows.
-- Fitted additive models: for each feature its shape, one released number for each bin, and how sure it is.
-- Steps of an additive fit, by what was released: rows in bins and in pairs of bins. All of it is post-processing.
-- Additive models: one number for each bin of each feature, found by Newton steps on sums of misfits by bin.
-
-Guarantee: three kinds of sums of vectors, each μ-GDP for its part of μ², so that together they are μ-GDP, however the
-later ones depend on what the earlier ones released [DRS22]. A row is in one bin of each of d features. (1) Rows in fine
-bins of the numbers: length √numbers. (2) Rows in each bin and in each pair of bins of two features: length
-√(d(d + 1)/2). (3) In each step the sum of misfits by bin, where a misfit is between -m and m: length m·√d. Of
-classes m is ½ in the first step, at even odds, and 1 in the others. Of numbers the length is m·√(d + 1) with the sum of
-squares, which tells how small m may be in the next step. A person's vectors are added up, and cut once, at `clip` times
-that.
-
-- Fine bins are merged by their released counts until each has rows enough to outweigh the noise; nothing of the bins
-  comes from rows otherwise. The pairs are the curvature of the Newton steps; of classes those start from their rate.
+- Fitted models: for each feature its shape, one released number for each bin, and how sure it is.
+- Steps of a fit, by what was released: rows in bins and in pairs of bins. All of it is post-processing.
 - Additive classifiers and regressors: sums of one shape for each feature, which can be looked at.
 """
 
@@ -34,7 +22,18 @@ from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.engines import Component, KeyColumn
 from giveortake.errors import InvalidParameter
 from giveortake.exact import rational, whole
-from giveortake.learn.base import Classifier, Learner, Model, Regressor, Task, planned, required_target
+from giveortake.learn.base import Learner, Model, Regressor, required_target
+from giveortake.learn.classification import (
+    GAINS,
+    MISFITS,
+    PARTS,
+    Classifier,
+    chances,
+    followed_along,
+    log_odds,
+    logistic,
+    steepness_about,
+)
 from giveortake.learn.features import (
     Category,
     Feature,
@@ -48,17 +47,7 @@ from giveortake.learn.features import (
 )
 from giveortake.learn.gradient_descent import STEEPEST
 from giveortake.learn.linear import Curvature, shrunk
-from giveortake.learn.logistic import (
-    GAINS,
-    MISFITS,
-    PARTS,
-    chances,
-    followed_along,
-    log_odds,
-    logistic,
-    steepness_about,
-)
-from giveortake.learn.noisy_sums import GRAIN, one, steps_for, value, vector_sum
+from giveortake.learn.noisy_sums import FitPlan, in_grains, one, steps_for, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Derive, Literal
 
 if TYPE_CHECKING:
@@ -69,8 +58,7 @@ if TYPE_CHECKING:
 
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
-    from giveortake.learn.base import Ground
-    from giveortake.learn.noisy_sums import Passes, Released
+    from giveortake.learn.noisy_sums import FitContext, NoisySums, Released
     from giveortake.plan import Expression, Relation
     from giveortake.privacy import Guarantee
     from giveortake.session.learning_data import LearningData
@@ -113,10 +101,8 @@ class BinnedNumber:
     def key(self) -> KeyColumn:
         """The key column in which the engine finds a row's bin."""
         literals = [Literal(index) for index in range(self.size)]
-        return KeyColumn(self.name, self._by_bin(literals), tuple(range(self.size)))
-
-    def _by_bin(self, expressions: Sequence[Expression]) -> Expression:
-        return by_halves(ColumnReference(self.name), [Literal(edge) for edge in self.edges], expressions)
+        by_bin = by_halves(ColumnReference(self.name), [Literal(edge) for edge in self.edges], literals)
+        return KeyColumn(self.name, by_bin, tuple(range(self.size)))
 
     def effect(self, bins: ColumnReference, effects: Sequence[float], counts: Reals) -> Expression:
         """The number of a row's bin; the column `bins` holds the bin's index."""
@@ -476,15 +462,27 @@ _FINEST = 1 << 20  # steps of 1 in a misfit of classes: those of a class of one 
 
 
 @final
-class AdditiveTask(Task):
-    """The fit of an additive model: count, merge bins, count pairs, and take Newton steps."""
+class AdditivePlan(FitPlan):
+    """The fit of an additive model: count, merge bins, count pairs, and take Newton steps.
+
+    Guarantee: three kinds of sums of vectors, each μ-GDP for its part of μ², so that together they are μ-GDP, however
+    the later ones depend on what the earlier ones released [DRS22]. A row is in one bin of each of d features. (1) Rows
+    in fine bins of the numbers: length √numbers. (2) Rows in each bin and in each pair of bins of two features: length
+    √(d(d + 1)/2). (3) In each step the sum of misfits by bin, where a misfit is between -m and m: length m·√d. Of
+    classes m is ½ in the first step, at even odds, and 1 in the others. Of numbers the length is m·√(d + 1) with the
+    sum of squares, which tells how small m may be in the next step. A person's vectors are added up, and cut once, at
+    `clip` times that.
+
+    Fine bins are merged by their released counts until each has rows enough to outweigh the noise; nothing of the bins
+    comes from rows otherwise. The pairs are the curvature of the Newton steps; of classes those start from their rate.
+    """
 
     stored_name: ClassVar[str] = "AdditiveTask"
 
     def __init__(
-        self, ground: Ground, fine: tuple[Binned, ...], target: Category | ScaledNumber, stated: frozenset[str]
+        self, context: FitContext, fine: tuple[Binned, ...], target: Category | ScaledNumber, stated: frozenset[str]
     ) -> None:
-        self.ground, self.fine, self.target, self.stated = ground, fine, target, stated
+        self.context, self.fine, self.target, self.stated = context, fine, target, stated
         if self._most_cells() > MOST_CELLS:
             raise InvalidParameter(
                 "features",
@@ -546,17 +544,17 @@ class AdditiveTask(Task):
         return self._row_counts(coarse, [*((index,) for index in indexes), *combinations(indexes, 2)])
 
     def _row_counts(self, features: Sequence[Binned], cells: list[tuple[int, ...]]) -> VectorSum:
-        steps = steps_for(math.sqrt(len(cells)), self.ground.rows, factors=1)
+        steps = steps_for(math.sqrt(len(cells)), self.context.rows, factors=1)
         keys = [feature.key() for feature in features]
         components = [Component((0,), cell) for cell in cells]
-        return vector_sum(self.ground.relation, [one(steps=steps)], components, self.ground.rows, keys=keys)
+        return vector_sum(self.context.relation, [one(steps=steps)], components, self.context.rows, keys=keys)
 
     def misfits(
         self, coarse: Sequence[Binned], effects: Sequence[Reals], counts: Sequence[Reals], most: Fraction
     ) -> VectorSum:
         """The sum of misfits by bin, each within ±`most`; for a number as target also the sum of their squares."""
         longest = float(most) * math.sqrt(len(coarse) + (not self.is_classifier))
-        steps = steps_for(longest, self.ground.rows, factors=1, most=_FINEST if self.is_classifier else None)
+        steps = steps_for(longest, self.context.rows, factors=1, most=_FINEST if self.is_classifier else None)
         relation, fitted = self._fitted(coarse, effects, counts)
         misfit = Call("subtract", (ColumnReference(_WANTED), logistic(fitted) if self.is_classifier else fitted))
         values = [value(misfit, -most, most, steps)]
@@ -569,7 +567,7 @@ class AdditiveTask(Task):
             KeyColumn(feature.name, ColumnReference(_in_bins(index)), feature.key().values)
             for index, feature in enumerate(coarse)
         ]
-        return vector_sum(relation, values, components, self.ground.rows, keys=keys, longest=longest)
+        return vector_sum(relation, values, components, self.context.rows, keys=keys, longest=longest)
 
     def _fitted(
         self, coarse: Sequence[Binned], effects: Sequence[Reals], counts: Sequence[Reals]
@@ -581,7 +579,7 @@ class AdditiveTask(Task):
         target = self.target
         target_number = target.is_value(target.values[1]) if isinstance(target, Category) else target.scaled()
         bins = [(_in_bins(index), feature.key().expression) for index, feature in enumerate(coarse)]
-        rows = Derive(self.ground.relation, (*bins, (_WANTED, target_number)))
+        rows = Derive(self.context.relation, (*bins, (_WANTED, target_number)))
         carried = [(name, ColumnReference(name)) for name in (_WANTED, *(name for name, _ in bins))]
         numbered = enumerate(zip(coarse, effects, counts, strict=True))
         added_up = [
@@ -599,16 +597,16 @@ class AdditiveTask(Task):
 
     # -- learning -----------------------------------------------------------------------------------------------
 
-    def learn(self, passes: Passes) -> AdditiveModel:
-        coarse = self._merged(passes) if self._to_merge() else list(self.fine)
-        pair_counts = passes.add_up("pairs", self.pairs(coarse), self.shares["pairs"])
+    def learn(self, noisy_sums: NoisySums) -> AdditiveModel:
+        coarse = self._merged(noisy_sums) if self._to_merge() else list(self.fine)
+        pair_counts = noisy_sums.add_up("pairs", self.pairs(coarse), self.shares["pairs"])
         pairs, rows = _pairs(pair_counts, coarse)
         fit = AdditiveSteps(pairs, rows, pair_counts.deviation(), is_classifier=self.is_classifier)
         total, most, variance, noise = np.zeros(fit.size), MISFITS[0] if self.is_classifier else Fraction(1), 1.0, 1.0
         for step, gain in enumerate(self.gains):
             name = f"misfits {step + 1}"
             vector_sum = self.misfits(coarse, _split(total, coarse), rows, most)
-            misfit_sums = passes.add_up(name, vector_sum, self.shares[name])
+            misfit_sums = noisy_sums.add_up(name, vector_sum, self.shares[name])
             sums = np.concatenate([misfit_sums.cells(index) for index in range(len(coarse))])
             noise = misfit_sums.deviation()
             if not self.is_classifier:
@@ -617,17 +615,17 @@ class AdditiveTask(Task):
                 most = _as_small(variance, most)
             elif step == 0:  # at even odds: what the rate of all rows leaves is learned from
                 most, total, sums = Fraction(1), *fit.from_rate(sums, noise)
-            total = np.round(fit.after(total, gain * sums, noise, variance) * GRAIN) / GRAIN
+            total = in_grains(fit.after(total, gain * sums, noise, variance))
         doubts, notes = fit.covariance(total, noise, variance, self.gains)
-        passes.notes += notes
+        noisy_sums.notes += notes
         centred = _centring(rows)  # features share what is common to their bins in many ways, and no shape has it
         deviations = np.sqrt(np.maximum(np.diag(centred @ doubts @ centred.T), 0))
         return self._model(coarse, _split(total, coarse), _split(deviations, coarse), rows)
 
-    def _merged(self, passes: Passes) -> list[Binned]:
+    def _merged(self, noisy_sums: NoisySums) -> list[Binned]:
         """The features, with fine bins of numbers merged by released counts."""
         fine = self._to_merge()
-        bin_counts = passes.add_up("bins", self.counts(), self.shares["bins"])
+        bin_counts = noisy_sums.add_up("bins", self.counts(), self.shares["bins"])
         counts = {feature.name: bin_counts.cells(index) for index, feature in enumerate(fine)}
         n = max(float(np.mean([feature_counts.sum() for feature_counts in counts.values()])), _FEWEST)
         least = max(n / MOST_FITTED_BINS, 3 * bin_counts.deviation())
@@ -715,13 +713,15 @@ class _Additive(Learner):
         self.clip, self.n, self.bins = clip, n, bins
         self.domains, self.budget = domains, budget
 
-    def _additive(self, ground: Ground, features: tuple[Feature, ...], target: Category | ScaledNumber) -> AdditiveTask:
+    def _additive(
+        self, context: FitContext, features: tuple[Feature, ...], target: Category | ScaledNumber
+    ) -> AdditivePlan:
         default_bins = (
-            _USUAL_BINS if self.n is None else fine_bins(self.n / ground.rows, len(features), float(ground.mu))
+            _USUAL_BINS if self.n is None else fine_bins(self.n / context.rows, len(features), float(context.mu))
         )
         fine = tuple(binned(feature, self.bins, default_bins) for feature in features)
         stated = frozenset(feature.name for feature in features if is_stated(feature, self.bins))
-        return AdditiveTask(ground, fine, target, stated)
+        return AdditivePlan(context, fine, target, stated)
 
     def shapes(self) -> dict[str, list[tuple[str, float, float]]]:
         """For each feature, the name of each bin, what it adds, and one deviation of that."""
@@ -774,8 +774,8 @@ class AdditiveClassifier(_Additive, Classifier):
 
     stored_name: ClassVar[str] = "AdditiveClassifier"
 
-    def _task(self, data: LearningData) -> AdditiveTask:
-        return self._additive(*planned(self, data, most=2))
+    def _plan(self, data: LearningData) -> AdditivePlan:
+        return self._additive(*self._planned(data, most=2))
 
     def _described(self) -> tuple[tuple[str, str], ...]:
         return (self._classes("shapes above 0"), *super()._described())
@@ -800,7 +800,7 @@ class AdditiveRegressor(_Additive, Regressor):
 
     stored_name: ClassVar[str] = "AdditiveRegressor"
 
-    def _task(self, data: LearningData) -> AdditiveTask:
+    def _plan(self, data: LearningData) -> AdditivePlan:
         target = required_target(self.target)
         features = features_of(data.schema, self.features, target)
         target_feature = feature_of(data.schema, target, "target")
@@ -808,8 +808,8 @@ class AdditiveRegressor(_Additive, Regressor):
             raise InvalidParameter(
                 "target", target, "is not a number with declared bounds", hint="AdditiveClassifier learns classes"
             )
-        ground = self._ground(data, complete(data.schema, [target, *(feature.name for feature in features)]))
-        return self._additive(ground, features, target_feature)
+        context = self._context(data, complete(data.schema, [target, *(feature.name for feature in features)]))
+        return self._additive(context, features, target_feature)
 
     def predict(self, rows: Any) -> Reals:
         """The expected number of each public row, within the declared bounds."""

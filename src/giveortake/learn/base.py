@@ -1,67 +1,59 @@
-"""The base of all learners: parameters, `quote`, `fit`, planned fits, fitted models and their cards.
+"""The base of all learners: parameters, `quote`, `fit`, fitted models and their cards.
 
 - Fitted models: released numbers and what is computed from them. They are public, and hold nothing of rows.
-- Cards of models and quotes of fits: what was promised, what counts, what each pass got. Text, Markdown and HTML.
-- Planned fits: the rows, what is used of them, what may be spent, and how much of one unit counts.
-- The interface of all learners: parameters, `quote`, `fit`, `card`, JSON, and what scikit-learn needs.
-- The interface of classifiers: declared classes, and predictions of a fitted model for public rows.
+- Cards of models and quotes of fits as text, Markdown and HTML: what was promised, what counts, what each pass got.
+- Learners, which keep scikit-learn's conventions, and regressors.
+- Rows that the caller holds: checked as scikit-learn does, and put behind a session of their own.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
+import sys
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
+from giveortake import frame
 from giveortake.answers import render
 from giveortake.answers.render import escaped
 from giveortake.arguments import told_by_name
 from giveortake.compile import Terms
 from giveortake.compile.spend import spend_of
-from giveortake.errors import InvalidParameter, QueryRefused
-from giveortake.exact import decimal, whole
-from giveortake.learn.arrays import ArraySession, not_fitted
+from giveortake.engines.duckdb.tables import held
+from giveortake.errors import HIDDEN, InvalidParameter, NotFitted, QueryRefused, extra
+from giveortake.exact import percent, whole
 from giveortake.learn.features import (
-    Category,
     Feature,
-    classes_of,
-    complete,
-    complete_and_declared,
     encoded,
-    feature_from_json,
-    features_of,
-    is_declared,
-    joined,
     public_columns,
 )
-from giveortake.learn.noisy_sums import GRAIN, Passes, lattice_of, noise_of
-from giveortake.plan import Filter
+from giveortake.learn.noisy_sums import MORE_SIGNAL, FitContext, counted, planned_run
+from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP
 from giveortake.privacy.documents import promise_from_json, promise_to_json
+from giveortake.session import Session, protect
 from giveortake.session.learning_data import LearningData
-from giveortake.session.runs import BoundPlan, PlannedRun
+from giveortake.session.runs import BoundPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Self
 
     import numpy.typing as npt
 
-    from giveortake import frame
     from giveortake.compile import Spend
-    from giveortake.engines import VectorSum
-    from giveortake.exact import Number
-    from giveortake.plan import Expression, Relation
+    from giveortake.learn.noisy_sums import FitPlan, NoisySums
+    from giveortake.plan import Expression
     from giveortake.privacy import Guarantee
-    from giveortake.session import Session
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.quotes import Quote
-    from giveortake.session.runs import AdaptiveRun, Run
+    from giveortake.session.runs import PlannedRun, Run
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
@@ -70,7 +62,7 @@ FORMAT = 1
 
 
 class Model(ABC):
-    """What a task learns: numbers that were released, and features as they were declared."""
+    """What a plan learns: numbers that were released, and features as they were declared."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -162,9 +154,6 @@ def read(text: str, learner: str) -> dict[str, Any]:
     return content
 
 
-MORE_SIGNAL = "spend more, name fewer features, or take gt.learn.ClassMeans"
-
-
 class _Page:
     """Facts and a table that print as text, Markdown and HTML."""
 
@@ -194,10 +183,8 @@ class _Page:
 
     def __repr__(self) -> str:
         head, rows = self.table()
-        widths = [max(len(row[index]) for row in [head, *rows]) for index in range(len(head))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [head, *rows]]
-        facts = [f"{name}: {text}" for name, text in self.facts()]
-        return "\n".join([self.title, *(f"  {line.rstrip()}" for line in [*facts, *lines])])
+        facts = [f"{name}: {text}".rstrip() for name, text in self.facts()]
+        return "\n".join([self.title, *(f"  {line}" for line in [*facts, *render.aligned([head, *rows])])])
 
 
 @final
@@ -228,174 +215,10 @@ class Card(_Page):
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """The passes over the rows."""
         rows: list[tuple[str, ...]] = [
-            (fit_pass.name, _percent(fit_pass.share), f"{fit_pass.mu:.4g}") for fit_pass in self.provenance.passes
+            (fit_pass.name, percent(Fraction(fit_pass.share), 3), f"{fit_pass.mu:.4g}")
+            for fit_pass in self.provenance.passes
         ]
         return ("pass over the rows", "part of μ²", "μ"), rows
-
-
-def counted(guarantee: Guarantee, rows: int) -> str:
-    """What is protected, and how much of one unit counts, in words."""
-    column = guarantee.unit.column
-    if column is None:
-        return "one row"
-    if not rows:
-        return f"one {column}"
-    return f"one {column}: all its rows together count as much as {rows:,} row{'s' if rows > 1 else ''} at most"
-
-
-def _percent(share: Fraction | str) -> str:
-    return f"{decimal(100 * Fraction(share), 3)} %"
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Ground:
-    """The rows that a learner sees, the spend, and how many rows' worth of a unit count."""
-
-    data: LearningData
-    relation: Relation
-    spend: Spend
-    rows: int
-
-    @classmethod
-    def from_parameters(
-        cls, data: LearningData, parameters: dict[str, Any], clip: object, condition: Expression | None
-    ) -> Ground:
-        """Check what was stated; `condition` leaves out rows that cannot be learned from."""
-        spend = spend_of(
-            parameters.get("epsilon"), parameters.get("delta"), parameters.get("rho"), parameters.get("mu"), None
-        )
-        if spend is None:
-            raise InvalidParameter(
-                "epsilon",
-                None,
-                "is missing: say what the model may cost",
-                hint='epsilon="1", delta="1e-6", or mu="1/5"',
-            )
-        if spend.is_pure:
-            raise InvalidParameter(
-                "delta",
-                None,
-                "is missing: learners add Gaussian noise, which needs a δ",
-                hint='delta="1e-6"',
-            )
-        relation = data.relation if condition is None else Filter(data.relation, condition)
-        return cls(data, relation, spend, _rows(relation, clip))
-
-    @property
-    def mu(self) -> Fraction:
-        """The μ that all passes together may spend."""
-        return self.spend.gaussian()
-
-    @property
-    def by_row(self) -> bool:
-        """Whether no unit has more than one row, so that each row is cut by itself."""
-        return self.relation.person is None or self.relation.most_rows == 1
-
-
-def _rows(relation: Relation, clip: object) -> int:
-    """How many rows' worth of a unit count: one where a unit has one row, else `clip` or the cap on rows."""
-    if relation.person is None or relation.most_rows == 1:
-        if clip not in {None, 1}:
-            raise InvalidParameter("clip", clip, "has no meaning where each unit has one row", hint="leave it out")
-        return 1
-    if clip is None:
-        if relation.most_rows is None:
-            raise QueryRefused(
-                f"a `{relation.person}` may have any number of rows, and nothing says how much of one counts",
-                hint="clip=32 lets a person count as much as 32 rows of one direction; s.profile(…) tells of rows",
-            )
-        return relation.most_rows
-    return whole("clip", clip)  # type: ignore[arg-type]  # (checked there)
-
-
-class Task(ABC):
-    """A planned fit. Making one charges nothing, and looks at no row.
-
-    `shares` says how large a part of μ² each pass gets, by its name, in order.
-    """
-
-    stored_name: ClassVar[str]  # in ledgers
-    ground: Ground
-    shares: dict[str, Fraction]
-
-    @abstractmethod
-    def known(self) -> list[VectorSum]:
-        """The sums that are known before anything is released: enough to refuse a fit that engines cannot make."""
-
-    @abstractmethod
-    def names(self) -> dict[str, Any]:
-        """Everything that decides what is measured, besides the rows and the spend: lists, numbers and texts."""
-
-    @abstractmethod
-    def learn(self, passes: Passes) -> Any:
-        """Make the passes, and a model of what they release."""
-
-    def run(self) -> Run:
-        """The run by which this fit is charged."""
-        known = list(dict.fromkeys(self.known()))
-        for vector_sum in known:
-            self.ground.data.require(vector_sum)
-        fields = {"learner": self.stored_name, "rows": self.ground.rows, **self.names()}
-        fields |= {
-            "filter": self.ground.relation.to_json(),
-            "shares": {name: str(share) for name, share in self.shares.items()},
-            "lattice": [lattice_of(vector_sum) for vector_sum in known],
-            "grain": GRAIN,
-        }
-        return self.ground.data.request([], self.ground.spend, fields, f"{self.words()} of {self.ground.data.name}")
-
-    @abstractmethod
-    def words(self) -> str:
-        """What is fitted, in words, such as "a linear regression of y"."""
-
-    def quoted(self, run: Run, n: int | None) -> dict[str, Any]:
-        """What a quote says: for each pass its part of μ², and the deviation of the noise in its sums, in rows' worth.
-
-        The deviation is None where it depends on what is released before. With a public number of rows it is also
-        stated as a part of them: `noise_to_signal`.
-        """
-        known = list(zip(self.shares.items(), self.known(), strict=False))
-        noises: list[tuple[str, Fraction, float | None]]
-        noises = [(name, share, noise_of(vector_sum, run, share)) for (name, share), vector_sum in known]
-        noises += [(name, share, None) for name, share in list(self.shares.items())[len(known) :]]
-        stated = [noise for *_, noise in noises if noise is not None]
-        signal = None if n is None or not stated else max(stated) / n
-        return {
-            "title": self.words(),
-            "lines": tuple({"pass": name, "share": share, "noise": noise} for name, share, noise in noises),
-            "facts": {"unit": counted(run.promise, self.ground.rows), "noise_to_signal": signal},
-            "worthless": f"the noise in a sum is no smaller than all rows together: {MORE_SIGNAL}"
-            if signal is not None and signal >= 1
-            else None,
-        }
-
-
-Finish: TypeAlias = "Callable[[Task, Any, Run, Passes], Any]"
-
-
-def answered(task: Task, finish: Finish, key: str | None) -> Any:
-    """What a task learns from rows behind a session, under one charge: `finish` makes the result of it."""
-    return answered_run(task.ground.data, lambda _spend: planned_run(task, finish), task.ground.spend, key)
-
-
-def answered_run(data: LearningData, plan: Callable[[Spend], PlannedRun], spend: Spend, key: str | None) -> Any:
-    """What a planned run gives, under one charge."""
-    return data.mechanism.answer(BoundPlan("fit", data.mechanism, plan), replace(Terms.of({}), spend=spend), key)
-
-
-def planned_run(task: Task, finish: Finish, n: int | None = None) -> PlannedRun:
-    """The run of a task: it makes its passes, of which those that are stored are read, and is settled."""
-    run = task.run()
-    mu = run.mu or Fraction(0)  # a run of sums of vectors has one
-
-    def complete(adaptive_run: AdaptiveRun) -> Any:
-        passes = Passes(adaptive_run, mu)
-        learned = task.learn(passes)
-        adaptive_run.settle()
-        return finish(task, learned, run, passes)
-
-    return PlannedRun(run, complete, lambda: task.quoted(run, n))
 
 
 def bound_of_record(mechanism: InteractiveMechanism, content: Mapping[str, Any], spend: Spend) -> BoundPlan:
@@ -454,13 +277,13 @@ class Learner(ABC):
             cls.__init__ = told_by_name(beyond=cls.constructor_example)(cls.__init__)  # type: ignore[method-assign]  # (with the same signature)
 
     @abstractmethod
-    def _task(self, data: LearningData) -> Task:
+    def _plan(self, data: LearningData) -> FitPlan:
         """The fit that the parameters describe, checked: what cannot be learned is refused here, at no cost."""
 
-    def _ground(self, data: LearningData, condition: Expression | None) -> Ground:
+    def _context(self, data: LearningData, condition: Expression | None) -> FitContext:
         """The rows that fulfil a condition, with the spend and the clip that the parameters state."""
         parameters = {name: getattr(self, name, None) for name in ("epsilon", "delta", "rho", "mu")}
-        return Ground.from_parameters(data, parameters, getattr(self, "clip", None), condition)
+        return FitContext.from_parameters(data, parameters, getattr(self, "clip", None), condition)
 
     # -- parameters ---------------------------------------------------------------------------------------------
 
@@ -493,8 +316,8 @@ class Learner(ABC):
         """What a fit would cost. No row is read, and nothing charged; `n` is a public number of rows, if known."""
         data = LearningData.of(source)
         with data.serving():
-            terms = self._terms()
-            return data.mechanism.quote(self._bound(data, getattr(self, "n", None) if n is None else n), terms)
+            self._plan(data)  # refuses what cannot be learned in its own words
+            return data.mechanism.quote(self._bound(data, getattr(self, "n", None) if n is None else n), self._terms())
 
     def _terms(self) -> Terms:
         """The spend that the parameters state."""
@@ -506,32 +329,32 @@ class Learner(ABC):
 
         def plan(spend: Spend) -> PlannedRun:
             stated = {name: getattr(spend, name) for name in _SPENDS if name in self._names()}
-            return planned_run(type(self)(**{**self.get_params(), **stated})._task(data), self._finished, n)  # noqa: SLF001 (of this class)
+            return planned_run(type(self)(**{**self.get_params(), **stated})._plan(data), self._finished, n)  # noqa: SLF001 (of this class)
 
         def recorded(_spend: Spend) -> Mapping[str, Any] | None:
             rows = data.to_json()
-            return (
-                None if rows is None else {"learner": self.stored_name, "parameters": self._stored_parameters(), **rows}
-            )
+            learner = {"learner": self.stored_name, "parameters": self._stored_parameters()}
+            return None if rows is None else {**learner, **rows}
 
         return BoundPlan("fit", data.mechanism, plan, recorded)
 
-    def _finished(self, task: Task, model: Any, run: Run, passes: Passes) -> Self:
+    def _finished(self, plan: FitPlan, model: Any, run: Run, noisy_sums: NoisySums) -> Self:
         """This learner, fitted."""
         self._keep(model)
         self.provenance_ = Provenance(
             self.stored_name,
-            task.words(),
+            plan.words(),
             run.promise,
             str(run.spend),
-            task.ground.rows,
+            plan.context.rows,
             tuple(
-                Pass(released.name, str(task.shares[released.name]), float(released.mu)) for released in passes.released
+                Pass(released.name, str(plan.shares[released.name]), float(released.mu))
+                for released in noisy_sums.released
             ),
-            passes.release_id,
+            noisy_sums.release_id,
             (
-                *passes.remarks(),
-                *(() if passes.charged else ("fitted before at this price: nothing was charged again",)),
+                *noisy_sums.remarks(),
+                *(() if noisy_sums.charged else ("fitted before at this price: nothing was charged again",)),
             ),
         )
         return self
@@ -543,11 +366,8 @@ class Learner(ABC):
 
     def _require_signal(self, data: LearningData) -> None:
         """Refuse a fit that would be mostly noise, where a public number of rows is stated."""
-        n = getattr(self, "n", None)
-        if n is None:
-            return
-        spend = self._terms().spend
-        if spend is None:
+        n, spend = getattr(self, "n", None), self._terms().spend
+        if n is None or spend is None:
             return
         signal = self._bound(data, whole("n", n)).at(spend).quoted()["facts"]["noise_to_signal"]
         if signal is not None and signal > MOST_NOISE:
@@ -564,7 +384,7 @@ class Learner(ABC):
         Rows that you hold yourself, `fit(X, y)`, are put behind a session of their own first, with the parameters
         `domains` and `budget`; nothing remembers that budget. It needs scikit-learn.
         """
-        if _is_behind_session(source):
+        if isinstance(source, Session | frame.Table | LearningData) or getattr(source, "is_remote", False):
             if y is not None:
                 raise InvalidParameter("y", type(y).__name__, "has no place here", hint='target="…" names the column')
             return self._fit(LearningData.of(source), key)
@@ -573,18 +393,13 @@ class Learner(ABC):
 
     def _fit(self, data: LearningData, key: str | None) -> Self:
         with data.serving():
-            return self._fitted(data, key)
-
-    def _fitted(self, data: LearningData, key: str | None) -> Self:
-        self._task(data)  # refuses what cannot be learned in its own words
-        self._require_signal(data)
-        terms = self._terms()
-        return data.mechanism.answer(self._bound(data), terms, key)  # type: ignore[no-any-return]  # (this learner)
+            self._plan(data)  # refuses what cannot be learned in its own words
+            self._require_signal(data)
+            fitted: Self = data.mechanism.answer(self._bound(data), self._terms(), key)
+            return fitted
 
     def _keep(self, model: Any) -> None:
         """A fitted model, and what its features are called; of arrays scikit-learn says that."""
-        import numpy as np  # noqa: PLC0415 (as heavy as the rows)
-
         self.model_ = model
         if not hasattr(self, "n_features_in_"):
             self.feature_names_in_ = np.array([feature.name for feature in model.features], dtype=object)
@@ -628,9 +443,9 @@ class Learner(ABC):
         """Public rows; after a fit to arrays, they are checked to be arrays of the same form."""
         if not hasattr(self, "n_features_in_"):
             return rows
-        from giveortake.learn.arrays import checked_as_fitted  # noqa: PLC0415 (scikit-learn, when it was asked for)
+        from sklearn.utils.validation import validate_data  # noqa: PLC0415 (it was there when the model was fitted)
 
-        return checked_as_fitted(self, rows)
+        return validate_data(self, rows, dtype=np.float64, reset=False)
 
     def _public(self, rows: Any, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
         """Columns of public rows by name."""
@@ -646,9 +461,24 @@ class Learner(ABC):
         return self.is_fitted
 
     def __sklearn_tags__(self) -> Any:
-        from giveortake.learn.arrays import tags_of  # noqa: PLC0415 (scikit-learn is asked for by itself alone)
+        from sklearn.utils import (  # noqa: PLC0415 (scikit-learn asks for them)
+            ClassifierTags,
+            InputTags,
+            RegressorTags,
+            Tags,
+            TargetTags,
+            TransformerTags,
+        )
 
-        return tags_of(self)
+        return Tags(
+            estimator_type=self.kind,
+            target_tags=TargetTags(required=self.kind in _SUPERVISED),
+            transformer_tags=TransformerTags() if hasattr(self, "transform") else None,
+            classifier_tags=ClassifierTags(multi_class=False) if self.kind == "classifier" else None,
+            regressor_tags=RegressorTags(poor_score=True) if self.kind == "regressor" else None,
+            input_tags=InputTags(),
+            non_deterministic=True,
+        )
 
 
 class Regressor(Learner):
@@ -662,19 +492,10 @@ class Regressor(Learner):
 
     def score(self, rows: Any, y: Any) -> float:
         """R² of predictions for public rows: 1 − Σ(y − ŷ)²/Σ(y − ȳ)²."""
-        import numpy as np  # noqa: PLC0415 (as heavy as the rows)
-
         targets = np.asarray(y, dtype=np.float64)
         missed = float(((targets - self.predict(rows)) ** 2).sum())
         spread = float(((targets - targets.mean()) ** 2).sum())
         return 1 - missed / spread if spread else float(missed == 0)
-
-
-def _is_behind_session(source: object) -> bool:
-    from giveortake import frame  # noqa: PLC0415 (as above)
-    from giveortake.session import Session  # noqa: PLC0415 (as above)
-
-    return isinstance(source, Session | frame.Table | LearningData) or getattr(source, "is_remote", False)
 
 
 def _differs(learner: Learner, name: str, defaults: Any) -> bool:
@@ -692,108 +513,6 @@ def _as_json(parameter: Any) -> Any:
     return str(parameter) if isinstance(parameter, Fraction | Decimal) else parameter
 
 
-class ClassModel(Model):
-    """A model of released numbers that gives public rows a probability of each declared class."""
-
-    features: tuple[Feature, ...]
-    target: Category
-
-    @abstractmethod
-    def scores(self, columns: dict[str, npt.NDArray[Any]]) -> Reals:
-        """For each row and class, a number whose exponential is proportional to the probability of the class."""
-
-    def described(self) -> dict[str, Any]:
-        """Features and classes: the part of `to_dict` that all models have."""
-        return {"features": [feature.to_json() for feature in self.features], "target": self.target.to_json()}
-
-
-def features_and_classes(content: dict[str, Any]) -> tuple[tuple[Feature, ...], Category]:
-    """Read the features and classes that `described` wrote."""
-    target = feature_from_json(content["target"])
-    assert isinstance(target, Category)  # noqa: S101 (so it was written)
-    return tuple(feature_from_json(feature) for feature in content["features"]), target
-
-
-class Classifier(Learner):
-    """A model of declared classes. Parameters are those of every learner.
-
-    `target` names the column of classes and `features` those that predict it, all declared ones if none are named.
-    `epsilon` and `delta`, or `rho`, or `mu`, is what one fit may cost. `clip` is how many rows' worth of one person
-    count. `n` is a public number of rows, if one is known: then a fit that would be noise is refused before it is paid.
-    `domains` and `budget` are for rows that you hold yourself, as scikit-learn hands them over.
-    """
-
-    kind: ClassVar[str] = "classifier"
-
-    def __init__(
-        self,
-        target: str | None = None,
-        features: Sequence[str] | None = None,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        mu: Number | None = None,
-        clip: int | None = None,
-        n: int | None = None,
-        domains: Mapping[str, Any] | None = None,
-        budget: Guarantee | None = None,
-    ) -> None:
-        self.target, self.features = target, features
-        self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
-        self.clip, self.n = clip, n
-        self.domains, self.budget = domains, budget
-
-    @property
-    def classes_(self) -> npt.NDArray[Any]:
-        """The declared classes, in their declared order; of truth values False comes first."""
-        return _class_array(self._require_fitted().target.values)
-
-    def predict_proba(self, rows: Any) -> Reals:
-        """The probability of each declared class, for public rows."""
-        scores = self._scores(rows)
-        likely = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(likely / likely.sum(axis=1, keepdims=True))
-
-    def predict_log_proba(self, rows: Any) -> Reals:
-        """The logarithms of these probabilities."""
-        return np.asarray(np.log(self.predict_proba(rows)))
-
-    def decision_function(self, rows: Any) -> Reals:
-        """For two classes the log-odds of the second; for more, a column of scores for each."""
-        scores = self._scores(rows)
-        return np.asarray(scores[:, 1] - scores[:, 0]) if scores.shape[1] == 2 else scores
-
-    def predict(self, rows: Any) -> npt.NDArray[Any]:
-        """The most probable class of each public row.
-
-        A number beyond its declared bounds counts as the nearer bound. A missing number and a category that is not
-        declared are refused. A missing category adds nothing, and is refused where categories are measured from the
-        first one.
-        """
-        return np.asarray(self.classes_[self._scores(rows).argmax(axis=1)])
-
-    def score(self, rows: Any, y: Any) -> float:
-        """The share of public rows whose class is predicted correctly."""
-        return float(np.mean(self.predict(rows) == np.asarray(y)))
-
-    def _classes(self, numbers: str) -> tuple[str, str]:
-        """A fact for the card: the two classes, and which of them the model's numbers favour."""
-        target = self.model_.target
-        first, second = target.values
-        return "classes", f"{first} and {second}; {numbers} make {target.name} = {second} more likely"
-
-    def _scores(self, rows: Any) -> Reals:
-        model: ClassModel = self._require_fitted()
-        return model.scores(self._public(rows, [feature.name for feature in model.features]))
-
-
-def _class_array(values: Sequence[Any]) -> npt.NDArray[Any]:
-    """Classes as an array of their own type if they share one, else of objects."""
-    kinds = {type(value) for value in values}
-    return np.array(values) if len(kinds) == 1 and kinds <= {int, bool, str} else np.array(values, dtype=object)
-
-
 def required_target(target: str | None) -> str:
     """Check that a target is named, and return it."""
     if target is None:
@@ -801,27 +520,137 @@ def required_target(target: str | None) -> str:
     return target
 
 
-def planned(
-    learner: Classifier, data: LearningData, *, most: int | None = None, declared: bool = False
-) -> tuple[Ground, tuple[Feature, ...], Category]:
-    """What a classifier learns from: rows of a declared class without missing numbers, features and classes.
+_SUPERVISED = {"classifier", "regressor"}
+_EVERY = "*"
 
-    With `declared`, categories of features have to be declared ones, too.
+
+@final
+class ArraySession:
+    """A session over arrays for one fit; meanwhile the learner's parameters name the columns of the session."""
+
+    def __init__(self, learner: Learner, rows: Any, target: Any) -> None:
+        self.learner = learner
+        self._rows, self._target = rows, target if learner.kind in _SUPERVISED else None
+        self._session: Session | None = None
+        self._parameters = learner.get_params()
+
+    def __enter__(self) -> ArraySession:
+        learner = self.learner
+        if learner.domains is None or learner.budget is None:
+            raise InvalidParameter(
+                "session",
+                type(self._rows).__name__,
+                "is not a session, and arrays need domains= and budget=",
+                hint="fit(s), where s = gt.protect(…); or domains= and budget= in the constructor",
+            )
+        columns, names = _checked(learner, self._rows, self._target)
+        target = None
+        if self._target is not None:
+            target = learner.target or "y"
+        domains = _domains(learner.domains, names, target)
+        budget = _spend_all(learner, learner.budget)
+        self._session = protect(held(columns), unit=ROW, budget=budget, domains=domains, name="rows")
+        if target is not None:
+            learner.set_params(target=target)
+        if learner.features is None:
+            learner.set_params(features=names)
+        return self
+
+    @property
+    def data(self) -> LearningData:
+        """The rows, behind the session."""
+        assert self._session is not None  # noqa: S101 (it was entered)
+        return LearningData.of(self._session)
+
+    def __exit__(self, *_: object) -> None:
+        self.learner.set_params(**self._parameters)
+        if self._session is not None:
+            self._session.close()
+
+
+def _spend_all(learner: Learner, budget: Any) -> Any:
+    """The budget of the session; unless a spend is stated, the learner is set to spend all of it in this one fit.
+
+    Then a budget of (ε, δ) is guarded as the Gaussian promise that implies it, and not by a race of several proofs.
     """
-    target = required_target(learner.target)
-    features = features_of(data.schema, learner.features, target)
-    classes = classes_of(data.schema, target)
-    if most is not None and len(classes.values) > most:
+    if any(getattr(learner, name, None) is not None for name in ("epsilon", "rho", "mu")):
+        return budget
+    match budget:
+        case ApproxDP():
+            learner.set_params(epsilon=budget.epsilon, delta=budget.delta)
+            spend = spend_of(budget.epsilon, budget.delta, None, None, None)
+            return budget if spend is None else GaussianDP(spend.gaussian(), neighbours=budget.neighbours)
+        case ZCDP():
+            learner.set_params(rho=budget.rho)
+        case GaussianDP():
+            learner.set_params(mu=budget.mu)
+        case _:
+            raise InvalidParameter("budget", budget, "buys no Gaussian noise", hint='gt.ApproxDP(1, "1e-6")')
+    return budget
+
+
+def _checked(learner: Learner, rows: Any, target: Any) -> tuple[dict[str, Any], list[str]]:
+    """Columns by name, and the names of features, as scikit-learn checks them."""
+    try:
+        from sklearn.utils.validation import validate_data  # noqa: PLC0415 (scikit-learn, when asked for)
+    except ImportError:
         raise InvalidParameter(
-            "target",
-            target,
-            f"has {len(classes.values)} declared classes, and {type(learner).__name__} can separate only {most}",
-            hint='gt.learn.NaiveBayes takes more; or derive one class against the rest: gt.col("…") == "…"',
+            "X", type(rows).__name__, "needs scikit-learn", hint=f"fit(session) needs none; {extra('learn')}"
+        ) from None
+    if learner.kind in _SUPERVISED and target is None:
+        name = type(learner).__name__
+        raise InvalidParameter("y", None, f"is missing: {name} requires y to be passed, but the target y is None")
+    named = list(rows.columns) if hasattr(rows, "columns") else None
+    if target is None:
+        table = validate_data(learner, rows, dtype=np.float64)
+        values = None
+    else:
+        table, values = validate_data(learner, rows, target, dtype=np.float64, y_numeric=learner.kind == "regressor")
+    names = [str(column) for column in named] if named is not None else [f"x{index}" for index in range(table.shape[1])]
+    columns: dict[str, Any] = {name: np.ascontiguousarray(table[:, index]) for index, name in enumerate(names)}
+    if values is not None:
+        columns[learner.target or "y"] = (
+            _classes(learner, np.asarray(values)) if learner.kind == "classifier" else values
         )
-    parameters = {name: getattr(learner, name) for name in ("epsilon", "delta", "rho", "mu")}
-    names = [feature.name for feature in features]
-    completeness = complete_and_declared(data.schema, features) if declared else complete(data.schema, names)
-    parts = (completeness, is_declared(classes, data.schema))
-    conditions = [part for part in parts if part is not None]
-    ground = Ground.from_parameters(data, parameters, learner.clip, joined("and", conditions) if conditions else None)
-    return ground, features, classes
+    return columns, names
+
+
+def _classes(learner: Learner, values: Any) -> Any:
+    """Classes as a session takes them: texts, or whole numbers, which scikit-learn may hold as doubles."""
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target  # noqa: PLC0415 (as above)
+
+    check_classification_targets(values)
+    declared = learner.domains.get(learner.target or "y") if isinstance(learner.domains, Mapping) else None
+    target_type = type_of_target(values)
+    if target_type != "binary" and isinstance(declared, list | tuple) and len(declared) == 2:
+        raise InvalidParameter(
+            "y",
+            HIDDEN,
+            "holds others than the two classes that are declared. Only binary classification is supported. "
+            f"The type of the target is {target_type}.",
+        )
+    if values.dtype.kind in "OUS":
+        return values.astype(str).astype(object)
+    return values.astype(np.int64) if values.dtype.kind == "f" else values
+
+
+def not_fitted(message: str, hint: str) -> Exception:
+    """The error of a learner that is not fitted; where scikit-learn is in use, it is also its NotFittedError."""
+    if "sklearn" not in sys.modules:
+        return NotFitted(message, hint=hint)
+    from sklearn.exceptions import NotFittedError  # noqa: PLC0415 (it is there already)
+
+    both: type[Exception] = type("NotFitted", (NotFitted, NotFittedError), {})
+    return both(message, hint=hint)  # type: ignore[call-arg]  # (NotFitted takes a hint)
+
+
+def _domains(declared: Any, names: list[str], target: str | None) -> dict[str, Any]:
+    """The declared domains by column; "*" means every feature that has none of its own."""
+    if not isinstance(declared, Mapping):
+        raise InvalidParameter("domains", declared, "is not a mapping", hint='domains={"*": (-10, 10), "y": [0, 1]}')
+    domains = {
+        name: domain for name, domain in declared.items() if name != _EVERY and (name in names or name == target)
+    }
+    if _EVERY in declared:
+        domains |= {name: declared[_EVERY] for name in names if name not in domains}
+    return domains

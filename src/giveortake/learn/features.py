@@ -1,7 +1,6 @@
-"""Features of models, and their standardisation.
+"""Features of models: columns with declared bounds or categories, for the engine and for public rows.
 
-- Features of models: columns with declared bounds or categories, for the engine and for public rows.
-- Nothing here comes from data: scales, categories and classes are the declared domains'.
+- Nothing of a feature comes from data: scales, categories and classes are the declared domains'.
 - Means and deviations of columns by one release, so that later sums are of numbers of about the same size.
 """
 
@@ -17,7 +16,7 @@ import numpy as np
 from giveortake.engines import Component
 from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.exact import counted
-from giveortake.learn.noisy_sums import GRAIN, one, value, vector_sum
+from giveortake.learn.noisy_sums import in_grains, one, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Kind, Literal
 from giveortake.plan.domains import compared
 
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.engines import VectorSum
-    from giveortake.learn.base import Ground
-    from giveortake.learn.noisy_sums import Released
+    from giveortake.learn.noisy_sums import FitContext, Released
     from giveortake.plan import Domain, Expression, Value
 
     Reals: TypeAlias = npt.NDArray[np.float64]
@@ -375,7 +373,7 @@ class Standardisation:
         return cls(content["n"], np.asarray(content["mean"], float), np.asarray(content["deviation"], float))
 
 
-def standardisation_sum(ground: Ground, features: Sequence[Feature]) -> VectorSum:
+def standardisation_sum(context: FitContext, features: Sequence[Feature]) -> VectorSum:
     """The sum of (1, x, x²) over rows, for all design columns x of some features.
 
     Guarantee: a number lies between -1 and 1, and of the columns of one category one at most is 1. So a row's vector
@@ -385,7 +383,7 @@ def standardisation_sum(ground: Ground, features: Sequence[Feature]) -> VectorSu
     values = [one(), *(value(column.expression, column.low) for column in columns)]
     indexes = range(1, len(values))
     components = [Component((0, 0)), *(Component((0, j)) for j in indexes), *(Component((j, j)) for j in indexes)]
-    return vector_sum(ground.relation, values, components, ground.rows, longest=math.sqrt(1 + 2 * len(features)))
+    return vector_sum(context.relation, values, components, context.rows, longest=math.sqrt(1 + 2 * len(features)))
 
 
 def standardisation_of(released: Released, columns: Sequence[DesignColumn]) -> Standardisation:
@@ -402,8 +400,4 @@ def standardisation_of(released: Released, columns: Sequence[DesignColumn]) -> S
     doubt = min(max(0.02, 2 * released.deviation() / n), 1.0)  # of a mean, by the noise
     least = max(doubt, min(1.0, math.sqrt(doubt) / 4))
     deviation = np.maximum(np.sqrt(np.maximum(square - mean**2, 0)), least)
-    return Standardisation(n, _short(mean), _short(deviation))
-
-
-def _short(numbers: Reals) -> Reals:
-    return np.asarray(np.round(numbers * GRAIN) / GRAIN)
+    return Standardisation(n, in_grains(mean), in_grains(deviation))

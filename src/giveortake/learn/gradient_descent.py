@@ -1,37 +1,31 @@
 """Gradient descent: on samples with noise in every step, and with noise on the result.
 
-Scores of linear models: θ·(1, z) as the engine computes it, and their slopes by allow-listed losses.
+- Losses, given by their slope, the derivative of ℓ(score, target) in the score: an expression of the columns `score`
+  and `target`, made of allow-listed functions. No code of an analyst's is called with rows: a function that makes such
+  an expression is called once, with the two columns, and never sees a value.
+- Linear models of one score, and their predictions for public rows.
+- Stochastic descent on samples of persons (`sgd`), and output perturbation (`output_perturbation`).
 
-A loss is given by its slope, the derivative of ℓ(score, target) in the score: an expression of the columns `score` and
-`target`, made of allow-listed functions. No code of an analyst's is called with rows: a function that makes such an
-expression is called once, with the two columns, and never sees a value.
-
-Linear models of one score, as descents make them, and their predictions for public rows.
-
-Stochastic gradient descent on samples of persons [ACGMMTZ16]: every step is a noisy sum over a secret sample.
-
-Guarantee: in each of the declared steps every person is in the sample on their own, with probability `rate`; the sum of
-their rows' gradients is cut to length `clip` once, and Gaussian noise of `noise_multiplier`·`clip` is added. That is
-Poisson-sampled Gaussian noise, repeated, and charged as that before a row is read; the accountant that certifies
-the budget finds the multiplier. Samples and their sizes stay secret, and nothing is divided by a size: a step is the
-noisy sum divided by rate·n, with an n that is public. A row whose gradient cannot be computed counts as zero. Where a
-person is changed, sampling has no price here, and it is refused. Every step is kept in the ledger: checkpoints are
-releases. Where rows are what is protected, rows are sampled.
+Guarantee of stochastic descent [ACGMMTZ16]: in each of the declared steps every person is in the sample on their own,
+with probability `rate`; the sum of their rows' gradients is cut to length `clip` once, and Gaussian noise of
+`noise_multiplier`·`clip` is added. That is Poisson-sampled Gaussian noise, repeated, and charged as that before a row
+is read; the accountant that certifies the budget finds the multiplier. Samples and their sizes stay secret, and nothing
+is divided by a size: a step is the noisy sum divided by rate·n, with an n that is public. A row whose gradient cannot
+be computed counts as zero. Where a person is changed, sampling has no price here, and it is refused. Every step is kept
+in the ledger: checkpoints are releases. Where rows are what is protected, rows are sampled.
 
 A loss is an allow-listed expression (`is_code` tells which is meant), or the name of code that the custodian
 registered, which is called for each sampled person by itself and never comes from an analyst (see
 `mechanisms.vectors` for what it has to keep).
 
-Output perturbation for regularised risks [CMS11]: descent on Σℓ + Λ‖θ‖²/2, and noise on where it leads.
-
-Guarantee: `PerturbedDescent` proves how far a unit moves the point that is released, for every table and any number of
-passes: by about m·X/Λ where m rows of a unit count and a row has length X, and twice that where it is changed. Gaussian
-noise covers that. What the proof asks of gradients holds for them as engines compute them: a row's numbers x are
-multiples of 2⁻¹⁰ and θ of 2⁻²⁶ below 64, so doubles hold every score ⟨θ, x⟩ exactly, in whatever order it is summed.
-The slope of a loss is a chain of straight lines, sums of clamped scores times multiples of 2⁻¹², and exact too. It is
-cut into a coarse and a fine part, both whole numbers of steps, whose sums are sums of integers: what is lost of a row's
-slope is half a fine step, and a whole one is accounted for. No unit is cut: m is a cap on rows that the engine keeps,
-or 1. ∎
+Guarantee of output perturbation [CMS11], of descent on Σℓ + Λ‖θ‖²/2 with noise on where it leads: `OutputPerturbation`
+proves how far a unit moves the point that is released, for every table and any number of passes: by about m·X/Λ where
+m rows of a unit count and a row has length X, and twice that where it is changed. Gaussian noise covers that. What the
+proof asks of gradients holds for them as engines compute them: a row's numbers x are multiples of 2⁻¹⁰ and θ of 2⁻²⁶
+below 64, so doubles hold every score ⟨θ, x⟩ exactly, in whatever order it is summed. The slope of a loss is a chain of
+straight lines, sums of clamped scores times multiples of 2⁻¹², and exact too. It is cut into a coarse and a fine part,
+both whole numbers of steps, whose sums are sums of integers: what is lost of a row's slope is half a fine step, and a
+whole one is accounted for. No unit is cut: m is a cap on rows that the engine keeps, or 1. ∎
 
 Every fit makes the passes that were stated, each of them executed by the engine and none remembered: neither an outcome
 nor the number of statements depends on rows.
@@ -53,7 +47,7 @@ from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused, Unprovable
 from giveortake.exact import decimal, positive, whole
 from giveortake.frame import Expr, col
-from giveortake.learn.base import Card, Ground, Pass, Provenance, answered_run, learner_to_json, read
+from giveortake.learn.base import Card, Pass, Provenance, learner_to_json, read
 from giveortake.learn.features import (
     Category,
     Feature,
@@ -66,8 +60,8 @@ from giveortake.learn.features import (
     features_of,
     public_columns,
 )
-from giveortake.learn.noisy_sums import GRAIN, STEPS, lattice_of, one, value
-from giveortake.mechanisms.vectors import PerturbedDescent
+from giveortake.learn.noisy_sums import GRAIN, STEPS, FitContext, answered_run, in_grains, lattice_of, one, value
+from giveortake.mechanisms.vectors import OutputPerturbation
 from giveortake.plan import Call, ColumnReference, Derive, Domain, Kind
 from giveortake.plan import Literal as Constant
 from giveortake.privacy import ApproxDP, events
@@ -83,7 +77,7 @@ if TYPE_CHECKING:
     from giveortake import frame
     from giveortake.exact import Number
     from giveortake.learn.features import DesignColumn
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
+    from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.plan import Expression, Relation
     from giveortake.session import Session
     from giveortake.session.runs import AdaptiveRun
@@ -264,7 +258,7 @@ def sgd(
     if schedule.rate >= 1:
         raise InvalidParameter("rate", rate, "is not a share of the people below 1", hint='rate="1/10"')
     data = LearningData.of(s)
-    return _Descent.from_parameters(data, target, features, loss, ground={"epsilon": epsilon, "delta": delta}).run(
+    return _Descent.from_parameters(data, target, features, loss, parameters={"epsilon": epsilon, "delta": delta}).run(
         schedule, key
     )
 
@@ -300,7 +294,7 @@ class Schedule:
 class _Descent:
     """A planned descent; making one charges nothing."""
 
-    ground: Ground
+    context: FitContext
     features: tuple[Feature, ...]
     target: Feature
     slope: Expression | None  # none where trusted code is called
@@ -308,7 +302,7 @@ class _Descent:
 
     @classmethod
     def from_parameters(
-        cls, data: LearningData, target: str, features: Sequence[str] | None, loss: Loss, *, ground: dict[str, Any]
+        cls, data: LearningData, target: str, features: Sequence[str] | None, loss: Loss, *, parameters: dict[str, Any]
     ) -> _Descent:
         """Check what was stated, and plan the descent."""
         used_features = features_of(data.schema, features, target)
@@ -324,9 +318,8 @@ class _Descent:
         condition = complete_and_declared(data.schema, (*used_features, target_feature))
         most = None if data.relation.most_rows else 1
         loss_name = loss if isinstance(loss, str) else "chosen"
-        return cls(
-            Ground.from_parameters(data, ground, most, condition), used_features, target_feature, slope, loss_name
-        )
+        context = FitContext.from_parameters(data, parameters, most, condition)
+        return cls(context, used_features, target_feature, slope, loss_name)
 
     def gradient(self, theta: Reals, bound: int) -> VectorSum:
         """The sum of gradients: the slope of a row times (1, x)."""
@@ -334,30 +327,28 @@ class _Descent:
         if self.slope is None:
             rows = [value(target_value(self.target)), *(value(column.expression, column.low) for column in columns)]
             cells = tuple(Component((index,)) for index in range(len(theta)))  # filled by trusted code
-            return VectorSum(self.ground.relation, tuple(rows), (), cells, bound)
+            return VectorSum(self.context.relation, tuple(rows), (), cells, bound)
         slope = filled(self.slope, score_of(columns, theta.tolist()), self.target)
         values = [value(slope), one(), *(value(column.expression, column.low) for column in columns)]
         components = [Component((0, index)) for index in range(1, len(values))]
-        return VectorSum(self.ground.relation, tuple(values), (), tuple(components), bound)
+        return VectorSum(self.context.relation, tuple(values), (), tuple(components), bound)
 
     def run(self, schedule: Schedule, key: str | None) -> Descent:
         """Charge all steps, and make them."""
-        spend = self.ground.spend
+        spend = self.context.spend
         assert spend.epsilon is not None and spend.delta is not None  # noqa: S101, PT018 (both were stated)
-        stated = (spend.epsilon, spend.delta)
-        multiplier = _multiplier(*stated, schedule.steps, schedule.rate)
+        multiplier = _multiplier(spend.epsilon, spend.delta, schedule.steps, schedule.rate)
         declared = events.Repeated(events.Subsampled(events.Gaussian(multiplier), schedule.rate), schedule.steps)
         bound = max(1, int(schedule.clip * STEPS**2))
         theta = np.zeros(1 + sum(len(feature.design()) for feature in self.features))
         first = self.gradient(theta, bound)
-        self.ground.data.require(replace(first, sample=Sample("", 0)))  # refused, if need be, before any charge
+        self.context.data.require(replace(first, sample=Sample("", 0)))  # refused, if need be, before any charge
         request_fields = self._request_fields(schedule) | {"lattice": lattice_of(first)}
-        run_of_samples = self.ground.data.sample_request(spend, declared, identity=request_fields, words=self._words())
+        samples = self.context.data.sample_request(spend, declared, identity=request_fields, words=self._words())
 
         def complete(run: AdaptiveRun) -> Descent:
             nonlocal theta
-            path = []
-            stored_steps = list(run.steps)
+            path, stored_steps = [], list(run.steps)
             for step in range(schedule.steps):
                 if step < len(stored_steps):
                     drawn = stored_steps[step]
@@ -370,14 +361,13 @@ class _Descent:
                     vector_sum = self.gradient(theta, bound)
                     drawn = run.add_up_sample(f"step {step + 1}", vector_sum, multiplier * bound, trusted_code)
                 step_size = schedule.learning_rate / math.sqrt(1 + step / 10)
-                theta = np.round((theta - step_size * schedule.mean(drawn.steps)) * GRAIN) / GRAIN
+                theta = in_grains(theta - step_size * schedule.mean(drawn.steps))
                 path.append(theta)
             run.settle()
-            promise = run_of_samples.promise
             provenance = Provenance(
                 "sgd",
                 self._words(),
-                ApproxDP(*stated, unit=promise.unit, neighbours=promise.neighbours),
+                samples.stated,
                 str(spend),
                 0,
                 (Pass(f"{schedule.steps} samples of {float(schedule.rate):.3g} of all", "1", float(1 / multiplier)),),
@@ -390,8 +380,7 @@ class _Descent:
             mean = np.mean(path[len(path) // 2 :], axis=0)
             return Descent(self.features, self.target, mean, provenance, np.array(path))
 
-        plan = PlannedRun(run_of_samples, complete)
-        descent: Descent = answered_run(self.ground.data, lambda _spend: plan, spend, key)
+        descent: Descent = answered_run(self.context.data, PlannedRun(samples, complete), key)
         return descent
 
     def _words(self) -> str:
@@ -405,7 +394,7 @@ class _Descent:
             "loss": {"code": self.loss} if self.slope is None else self.slope.to_json(),
             "target": self.target.to_json(),
             "features": [feature.to_json() for feature in self.features],
-            "filter": self.ground.relation.to_json(),
+            "filter": self.context.relation.to_json(),
             "schedule": schedule.to_json(),
             "grain": GRAIN,
         }
@@ -481,10 +470,10 @@ def output_perturbation(
             hint="rows_per_person=1 in gt.protect, or one row for each person by s.table().per_person(…)",
         )
     parameters = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    ground = Ground.from_parameters(
+    context = FitContext.from_parameters(
         data, parameters, None, complete_and_declared(data.schema, (*used_features, target_feature))
     )
-    return Risk(ground, used_features, target_feature, loss, positive("regularisation", regularisation), passes).run(
+    return Risk(context, used_features, target_feature, loss, positive("regularisation", regularisation), passes).run(
         key
     )
 
@@ -504,7 +493,7 @@ class PerturbedModel(LinearScores):
 class Risk:
     """A regularised risk to be minimised; making one charges nothing."""
 
-    ground: Ground
+    context: FitContext
     features: tuple[Feature, ...]
     target: Feature
     loss: Convex
@@ -523,7 +512,7 @@ class Risk:
     @property
     def rows(self) -> int:
         """How many rows of a unit count, at most: more than one where rows are repeated, or a person has several."""
-        return self.ground.relation.most_rows or 1
+        return self.context.relation.most_rows or 1
 
     @property
     def slope_steps(self) -> int:
@@ -542,9 +531,9 @@ class Risk:
 
     def counted(self) -> VectorSum:
         """The sum that counts rows."""
-        return VectorSum(self.ground.relation, (), (), (Component(),), self.rows + 1)  # so that no unit is cut
+        return VectorSum(self.context.relation, (), (), (Component(),), self.rows + 1)  # so that no unit is cut
 
-    def asked(self, point: tuple[int, ...]) -> VectorSum:
+    def gradient_sum(self, point: tuple[int, ...]) -> VectorSum:
         """The sum of gradients of all rows at a point: coarse parts, then fine ones."""
         steps, half = self.slope_steps, Fraction(1, 2)
         numbers = [
@@ -561,7 +550,7 @@ class Risk:
             (f"z{index}", _on_lattice(column.expression, column.low, STEPS))
             for index, column in enumerate(self.columns)
         ]
-        rows = Derive(self.ground.relation, (*named, ("target", _on_lattice(target_value(self.target), -1, _TARGETS))))
+        rows = Derive(self.context.relation, (*named, ("target", _on_lattice(target_value(self.target), -1, _TARGETS))))
         theta = [Constant(Fraction(coordinate, FINENESS)) for coordinate in point]
         terms = [
             Call("multiply", (ColumnReference(name), coefficient))
@@ -581,10 +570,10 @@ class Risk:
         half = len(parts) // 2
         return parts[:half].times(self.slope_steps).plus(parts[half:])
 
-    def mechanism(self, mu: Fraction, *, changed: bool) -> PerturbedDescent:
+    def mechanism(self, mu: Fraction, *, changed: bool) -> OutputPerturbation:
         """The descent with the noise that keeps μ."""
         fine = self.slope_steps**2
-        bare = PerturbedDescent(
+        bare = OutputPerturbation(
             Fraction(1),
             self.strength,
             steepest(self.loss),
@@ -596,18 +585,17 @@ class Risk:
             1 + len(self.columns),
             _FARTHEST,
         )
-        return replace(bare, sigma=Fraction(math.ceil(bare.moved(self.rows, changed=changed) / mu)))
+        return replace(bare, sigma=Fraction(math.ceil(bare.sensitivity(self.rows, changed=changed) / mu)))
 
     def run(self, key: str | None) -> PerturbedModel:
         """Charge, descend, and release."""
-        data = self.ground.data
-        first = self.asked((0,) * (1 + len(self.columns)))
+        data = self.context.data
+        first = self.gradient_sum((0,) * (1 + len(self.columns)))
         request_fields = self._request_fields() | {"lattice": lattice_of(first)}
         descent = data.request(
-            [self.counted(), first], self.ground.spend, request_fields, f"{self._words()} of {data.name}"
+            [self.counted(), first], self.context.spend, request_fields, f"{self._words()} of {data.name}"
         )
-        assert descent.mu is not None  # noqa: S101 (a run of sums of vectors has one)
-        mu, promise = descent.mu, descent.promise
+        mu, promise = descent.mu or Fraction(0), descent.promise  # a run of sums of vectors has a μ
         mechanism = self.mechanism(mu, changed=promise.neighbours == "change-one")
 
         def complete(run: AdaptiveRun) -> PerturbedModel:
@@ -620,7 +608,7 @@ class Risk:
                 "output_perturbation",
                 self._words(),
                 promise,
-                str(self.ground.spend),
+                str(self.context.spend),
                 self.rows,
                 (Pass(f"the end of {self.passes} passes", "1", float(mu)),),
                 run.id,
@@ -632,7 +620,7 @@ class Risk:
             theta = drawn.steps.astype(np.float64) / FINENESS
             return PerturbedModel(self.features, self.target, theta, provenance, deviation)
 
-        model: PerturbedModel = answered_run(data, lambda _spend: PlannedRun(descent, complete), self.ground.spend, key)
+        model: PerturbedModel = answered_run(data, PlannedRun(descent, complete), key)
         return model
 
     def _words(self) -> str:
@@ -644,7 +632,7 @@ class Risk:
             "loss": self.loss,
             "target": self.target.to_json(),
             "features": [feature.to_json() for feature in self.features],
-            "filter": self.ground.relation.to_json(),
+            "filter": self.context.relation.to_json(),
             "regularisation": str(self.strength),
             "passes": self.passes,
             "fineness": FINENESS,

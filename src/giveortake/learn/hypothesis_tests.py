@@ -1,9 +1,6 @@
-"""Hypothesis tests, and the tables of counts behind them.
+"""Tests of hypotheses from what was released, and the tables of counts behind them.
 
-- Tables of counts by one or two declared columns, for tests of hypotheses.
-- Tests of hypotheses from what was released: p-values by simulation of the hypothesis, with the noise in it.
-
-Guarantee [GLRV16]: nothing here reads rows. Under the hypothesis the statistic is redrawn 9,999 times: rows as the
+Guarantee [GLRV16]: nothing in a test reads rows. Under the hypothesis the statistic is redrawn 9,999 times: rows as the
 hypothesis has them, at margins, means and variances that are estimated from the release, and the noise by its own law.
 The p-value is the share of draws that are as far out as what was released, which counts, too. It is uniform under the
 hypothesis as far as these estimates are near, which they are with many rows: measured, between 4 and 6 % of p-values
@@ -26,10 +23,9 @@ from giveortake.arguments import told_by_name
 from giveortake.engines import Component, KeyColumn
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import counted, positive
-from giveortake.learn.base import Ground, Task, answered
 from giveortake.learn.features import Category, ScaledNumber, classes_of, feature_from_json
 from giveortake.learn.moments import Moments
-from giveortake.learn.noisy_sums import vector_sum
+from giveortake.learn.noisy_sums import FitContext, FitPlan, answered, vector_sum
 from giveortake.plan import ColumnReference
 from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session.learning_data import LearningData, served_to_asker
@@ -42,7 +38,7 @@ if TYPE_CHECKING:
     from giveortake import frame
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
-    from giveortake.learn.noisy_sums import Passes
+    from giveortake.learn.noisy_sums import NoisySums
     from giveortake.privacy import Guarantee
     from giveortake.session import Session
     from giveortake.session.runs import Run
@@ -73,29 +69,29 @@ def contingency(
         raise InvalidParameter("columns", columns, "needs one column or two, in a list", hint='["sex", "smoker"]')
     categories = tuple(classes_of(data.schema, name, "columns") for name in columns)
     parameters = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    task = ContingencyTask(Ground.from_parameters(data, parameters, clip, None), categories)
+    plan = ContingencyPlan(FitContext.from_parameters(data, parameters, clip, None), categories)
 
-    def finish(_task: Task, contingency: Contingency, run: Run, passes: Passes) -> Contingency:
-        return replace(contingency, guarantee=run.promise, release_id=passes.release_id)
+    def finish(_plan: FitPlan, contingency: Contingency, run: Run, noisy_sums: NoisySums) -> Contingency:
+        return replace(contingency, guarantee=run.promise, release_id=noisy_sums.release_id)
 
-    contingency: Contingency = answered(task, finish, key)
+    contingency: Contingency = answered(plan, finish, key)
     return contingency
 
 
 @final
-class ContingencyTask(Task):
+class ContingencyPlan(FitPlan):
     """One pass: the number of rows in each cell."""
 
     stored_name: ClassVar[str] = "ContingencyTask"
 
-    def __init__(self, ground: Ground, columns: tuple[Category, ...]) -> None:
-        self.ground, self.columns = ground, columns
+    def __init__(self, context: FitContext, columns: tuple[Category, ...]) -> None:
+        self.context, self.columns = context, columns
         self.shares = {"counts": Fraction(1)}
 
     def known(self) -> list[VectorSum]:
         keys = [KeyColumn(column.name, ColumnReference(column.name), column.values) for column in self.columns]
         cells = Component((), tuple(range(len(keys))))
-        return [vector_sum(self.ground.relation, (), [cells], self.ground.rows, keys=keys)]
+        return [vector_sum(self.context.relation, (), [cells], self.context.rows, keys=keys)]
 
     def names(self) -> dict[str, Any]:
         return {"columns": [column.to_json() for column in self.columns]}
@@ -103,11 +99,11 @@ class ContingencyTask(Task):
     def words(self) -> str:
         return f"a table of {' and '.join(column.name for column in self.columns)}"
 
-    def learn(self, passes: Passes) -> Contingency:
-        released = passes.add_up("counts", self.known()[0], self.shares["counts"])
+    def learn(self, noisy_sums: NoisySums) -> Contingency:
+        released = noisy_sums.add_up("counts", self.known()[0], self.shares["counts"])
         shape = [len(column.values) for column in self.columns]
         return Contingency(
-            self.columns, released.cells(0).reshape(shape), released.deviation(), by_row=self.ground.by_row
+            self.columns, released.cells(0).reshape(shape), released.deviation(), by_row=self.context.by_row
         )
 
 
@@ -176,9 +172,7 @@ class Contingency:
 
     def __repr__(self) -> str:
         head, rows = self._table()
-        widths = [max(len(row[index]) for row in [head, *rows]) for index in range(len(head))]
-        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in [head, *rows]]
-        return "\n".join([*lines, self._title()])
+        return "\n".join([*render.aligned([head, *rows], str.rjust), self._title()])
 
     def _repr_html_(self) -> str:
         return render.card(self._title(), render.table(*self._table()))

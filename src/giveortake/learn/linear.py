@@ -1,20 +1,9 @@
-"""Linear regression: noisy products, a noise-aware inverse, and intervals of coefficients.
+"""Linear regression, with and without a penalty, and intervals of its coefficients.
 
-Inverses of matrices that were released with noise: directions in which noise dominates are hardly followed.
-
-Intervals of the coefficients of a linear regression whose products were released with noise.
-
-Guarantee [AR49, GKMC12]: let G = Σ xxᵀ and b = Σ xy be of the rows, and E, e the noise that was added to them. At the
-coefficients β of the population the released b̃ − G̃β = Σ x(y − xᵀβ) + e − Eβ has mean 0 and the covariance
-V(β) = M + σ²/2·((1 + βᵀβ)·I + ββᵀ). There M = Σ (y − xᵀβ)²xxᵀ, whatever the variance of errors depends on; the rest is
-the law of the noise, of deviation σ on the diagonal and σ/√2 beside it. No error in G̃ is neglected: where noise
-decides, the interval is wide or without end. A value of a coefficient is in the interval if some β with that value has
-(b̃ − G̃β)ᵀ V(β)⁻¹ (b̃ − G̃β) ≤ χ²₁. This holds as Σ x(y − xᵀβ) becomes normal, with many rows; M is released, too, at the
-predicted errors. Each interval holds by itself.
-
-Linear models: released coefficients, predictions for public rows, and intervals where they were paid for.
-
-Linear regression, with and without a penalty: means and deviations, products, and a noise-aware inverse.
+- Inverses of matrices that were released with noise: directions in which noise dominates are hardly followed.
+- Intervals of the coefficients of a regression whose products were released with noise.
+- Linear models: released coefficients, and predictions for public rows.
+- The fit: means and deviations, products, a noise-aware inverse, and where they are paid for the products of errors.
 """
 
 from __future__ import annotations
@@ -31,7 +20,7 @@ from giveortake.answers import Answer
 from giveortake.answers.column import Column
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import decimal, non_negative, open_probability, positive
-from giveortake.learn.base import Ground, Model, Regressor, Task
+from giveortake.learn.base import Model, Regressor
 from giveortake.learn.features import (
     FARTHEST,
     Feature,
@@ -46,7 +35,7 @@ from giveortake.learn.features import (
     standardisation_of,
     standardisation_sum,
 )
-from giveortake.learn.noisy_sums import GRAIN, gram_sum
+from giveortake.learn.noisy_sums import FitContext, FitPlan, gram_sum, in_grains
 from giveortake.plan import Call, ColumnReference, Derive, Literal
 
 if TYPE_CHECKING:
@@ -56,7 +45,7 @@ if TYPE_CHECKING:
 
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
-    from giveortake.learn.noisy_sums import Passes, Released
+    from giveortake.learn.noisy_sums import NoisySums, Released
     from giveortake.plan import Expression, Relation
     from giveortake.session.learning_data import LearningData
 
@@ -139,6 +128,14 @@ _STEPS = 60
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """What was released of a regression in standardised columns: G̃, b̃, the meat M̃, and the deviation of G̃'s noise.
+
+    Guarantee [AR49, GKMC12]: let G = Σ xxᵀ and b = Σ xy be of the rows, and E, e the noise that was added to them. At
+    the coefficients β of the population the released b̃ − G̃β = Σ x(y − xᵀβ) + e − Eβ has mean 0 and the covariance
+    V(β) = M + σ²/2·((1 + βᵀβ)·I + ββᵀ). There M = Σ (y − xᵀβ)²xxᵀ, whatever the variance of errors depends on; the rest
+    is the law of the noise, of deviation σ on the diagonal and σ/√2 beside it. No error in G̃ is neglected: where noise
+    decides, the interval is wide or without end. A value of a coefficient is in the interval if some β with that value
+    has (b̃ − G̃β)ᵀ V(β)⁻¹ (b̃ − G̃β) ≤ χ²₁. This holds as Σ x(y − xᵀβ) becomes normal, with many rows; M is released, too,
+    at the predicted errors. Each interval holds by itself.
 
     The coefficients in the columns' own units, the intercept first, are shift + transform·θ for θ in standard ones.
     `shortened` is about which part of the rows was too far out to count whole.
@@ -357,7 +354,7 @@ _MARK = 0.3  # what marks a row that is made shorter, as a part of the longest
 
 
 @final
-class LinearTask(Task):
+class LinearPlan(FitPlan):
     """Three passes: means and deviations, the products of standard columns, and for intervals those of errors.
 
     Guarantee: the released standardisation is public when the products are summed. A row (1, z, y) of standard numbers
@@ -370,7 +367,7 @@ class LinearTask(Task):
 
     def __init__(
         self,
-        ground: Ground,
+        context: FitContext,
         features: tuple[Feature, ...],
         target: ScaledNumber,
         *,
@@ -378,7 +375,7 @@ class LinearTask(Task):
         reach: Fraction,
         intervals: bool,
     ) -> None:
-        self.ground, self.features, self.target = ground, features, target
+        self.context, self.features, self.target = context, features, target
         self.penalty, self.reach, self.intervals = penalty, reach, intervals
         self.columns = [column for feature in (*features, target) for column in feature.design()]
         self.longest = 1 + float(reach) ** 2 * len(self.columns)
@@ -388,7 +385,7 @@ class LinearTask(Task):
             self.shares = {"standardisation": tenth, "products": 7 * tenth, "errors": 2 * tenth}
 
     def known(self) -> list[VectorSum]:
-        raw = self._derived(self.ground.relation, [column.expression for column in self.columns])
+        raw = self._derived(self.context.relation, [column.expression for column in self.columns])
         sums = [self._standardisation(), self._products(raw)]
         return [*sums, self._errors(raw, np.ones(len(self.columns)), 1.0)] if self.intervals else sums
 
@@ -402,25 +399,25 @@ class LinearTask(Task):
     def words(self) -> str:
         return f"a linear regression of {self.target.name}"
 
-    def learn(self, passes: Passes) -> LinearModel:
-        first = passes.add_up("standardisation", self._standardisation(), self.shares["standardisation"])
+    def learn(self, noisy_sums: NoisySums) -> LinearModel:
+        first = noisy_sums.add_up("standardisation", self._standardisation(), self.shares["standardisation"])
         standard = standardisation_of(first, self.columns)
         expressions = standard.expressions([column.expression for column in self.columns])
-        rows = self._derived(self.ground.relation, expressions)
-        product_sums = passes.add_up("products", self._products(rows), self.shares["products"])
+        rows = self._derived(self.context.relation, expressions)
+        product_sums = noisy_sums.add_up("products", self._products(rows), self.shares["products"])
         matrix, noise = product_sums.matrix(), product_sums.deviation()
         gram, products = matrix[:-1, :-1], matrix[:-1, -1]
         size = len(products)
         floor = _EDGE * noise * math.sqrt(2 * size)
         theta = wiener(gram, 0.75 * noise**2, _PRIOR / max(size, 4), floor, self.penalty) @ products
-        theta = np.round(theta * GRAIN) / GRAIN
+        theta = in_grains(theta)
         own, shift = self._own_units(standard)
         evidence = None
         if self.intervals:
             missed = float(matrix[-1, -1] - 2 * products @ theta + theta @ gram @ theta)
             error = math.sqrt(min(max(missed / max(matrix[0, 0], 1.0), 0.01), 1.0))
             error = math.ceil(_ERRORS * error * 1024) / 1024
-            errors = passes.add_up("errors", self._errors(rows, theta, error), self.shares["errors"])
+            errors = noisy_sums.add_up("errors", self._errors(rows, theta, error), self.shares["errors"])
             evidence = self._evidence(product_sums, errors, error, own, shift)
         centres, halves = affine(self.features)
         coefficients = shift + own @ theta
@@ -429,7 +426,7 @@ class LinearTask(Task):
         return LinearModel(self.target.name, bounds, self.features, weights, followed(gram, floor), evidence)
 
     def _standardisation(self) -> VectorSum:
-        return standardisation_sum(self.ground, (*self.features, self.target))
+        return standardisation_sum(self.context, (*self.features, self.target))
 
     def _derived(self, relation: Relation, expressions: Sequence[Expression]) -> Derive:
         """Rows with these columns, each computed once even if used often; none is named like the person column."""
@@ -442,7 +439,7 @@ class LinearTask(Task):
         """All products of 1 and the columns, the target last."""
         columns = [ColumnReference(name) for name, _ in rows.named]
         values = [(Literal(Fraction(1)), 0.0, 1.0), *((column, -FARTHEST, FARTHEST) for column in columns)]
-        return gram_sum(rows, values, self.ground.rows, longest=self.longest)
+        return gram_sum(rows, values, self.context.rows, longest=self.longest)
 
     def _errors(self, rows: Derive, theta: Reals, error: float) -> VectorSum:
         """All products of (y − xᵀθ)/error · x with each other; the last value marks rows that are made shorter."""
@@ -461,7 +458,7 @@ class LinearTask(Task):
             *((Call("multiply", (left, column)), -FARTHEST, FARTHEST) for column in regressors),
             (shortened, 0.0, mark),
         ]
-        return gram_sum(derived, values, self.ground.rows, longest=self.longest + mark**2)
+        return gram_sum(derived, values, self.context.rows, longest=self.longest + mark**2)
 
     def _mark(self) -> float:
         return min(math.ceil(_MARK * math.sqrt(self.longest) * 64) / 64, float(FARTHEST))
@@ -497,7 +494,7 @@ class _Linear(Regressor):
     model_: LinearModel
     clip: int | None
 
-    def _planned(self, data: LearningData, *, penalty: float | None, reach: Fraction, intervals: bool) -> LinearTask:
+    def _planned(self, data: LearningData, *, penalty: float | None, reach: Fraction, intervals: bool) -> LinearPlan:
         if self.target is None:
             raise InvalidParameter("target", None, "is missing: say which column is learned", hint='target="…"')
         features = features_of(data.schema, self.features, self.target)
@@ -506,8 +503,8 @@ class _Linear(Regressor):
             raise InvalidParameter(
                 "target", self.target, "is not a number with declared bounds", hint="LogisticRegression learns classes"
             )
-        ground = self._ground(data, complete_and_declared(data.schema, (*features, target)))
-        return LinearTask(ground, features, target, penalty=penalty, reach=reach, intervals=intervals)
+        context = self._context(data, complete_and_declared(data.schema, (*features, target)))
+        return LinearPlan(context, features, target, penalty=penalty, reach=reach, intervals=intervals)
 
     def predict(self, rows: Any) -> Reals:
         """Predictions for public rows: a frame, a mapping of columns, or an array with the features in order."""
@@ -538,7 +535,7 @@ class _Linear(Regressor):
 class LinearRegression(_Linear):
     """Least squares from one release of products, after a private standardisation.
 
-    Guarantee: μ-GDP for all passes together, one charge; see `LinearTask`. In each direction of the columns the inverse
+    Guarantee: μ-GDP for all passes together, one charge; see `LinearPlan`. In each direction of the columns the inverse
     weighs what the noise there allows, so that a small table gives a cautious model.
 
     With `intervals=True` a fifth of μ² goes to the products of errors, and `coefficients()` has the *unshrunk*
@@ -570,15 +567,15 @@ class LinearRegression(_Linear):
         self.clip, self.intervals, self.reach = clip, intervals, reach
         self.domains, self.budget = domains, budget
 
-    def _task(self, data: LearningData) -> LinearTask:
+    def _plan(self, data: LearningData) -> LinearPlan:
         reach = self.reach if self.reach is not None else (3 if self.intervals else 1)
-        task = self._planned(data, penalty=None, reach=positive("reach", reach), intervals=bool(self.intervals))
-        if self.intervals and not task.ground.by_row:
+        plan = self._planned(data, penalty=None, reach=positive("reach", reach), intervals=bool(self.intervals))
+        if self.intervals and not plan.context.by_row:
             raise QueryRefused(
                 "intervals of coefficients need one row a person: errors of one person's rows depend on each other",
                 hint="make one row of a person with s.table().per_person(…), or leave intervals=True out",
             )
-        return task
+        return plan
 
     def coefficients(self, confidence: Number = "0.95") -> Answer:
         """The unshrunk estimates with their intervals, in own units; an interval without an end says nothing."""
@@ -653,6 +650,6 @@ class Ridge(_Linear):
         self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
         self.clip, self.domains, self.budget = clip, domains, budget
 
-    def _task(self, data: LearningData) -> LinearTask:
+    def _plan(self, data: LearningData) -> LinearPlan:
         penalty = float(non_negative("penalty", self.penalty))
         return self._planned(data, penalty=penalty, reach=Fraction(1), intervals=False)

@@ -1,7 +1,10 @@
-"""Moments of columns, and principal components.
+"""Released statistics of columns: moments, principal components and means.
 
-- Principal components of released moments: directions in which columns spread, and how far.
 - Moments of declared columns: their number, sums and products, in one release, for many models at no further cost.
+- Principal components of released moments: directions in which columns spread, and how far.
+- The oracle of the statistical-query model [Kea98, BDMN05]: the mean of a bounded number, to a stated tolerance.
+  Whatever learns from such means alone learns privately: each answer is one release behind the session's filter, and
+  the next question may depend on all earlier answers.
 """
 
 from __future__ import annotations
@@ -10,15 +13,21 @@ import json
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
-from giveortake.answers import render
+from giveortake.answers import Answer, Estimate, render
 from giveortake.arguments import told_by_name
-from giveortake.errors import InvalidParameter
-from giveortake.exact import counted, non_negative, whole
-from giveortake.learn.base import Ground, Learner, Model, Task, answered
+from giveortake.compile import Spend
+from giveortake.engines import Component
+from giveortake.engines.questions import LONGEST
+from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.exact import counted, decimal, non_negative, open_probability, positive, whole
+from giveortake.frame import Expr
+from giveortake.frame.expressions import column_or_expression
+from giveortake.learn.base import Model
 from giveortake.learn.features import (
     Feature,
     ScaledNumber,
@@ -28,8 +37,8 @@ from giveortake.learn.features import (
     public_columns,
 )
 from giveortake.learn.linear import LinearModel, affine, followed, positive_part, wiener
-from giveortake.learn.noisy_sums import gram_sum
-from giveortake.plan import Literal
+from giveortake.learn.noisy_sums import FitContext, FitPlan, answered, gram_sum, one, value, vector_sum
+from giveortake.plan import Call, Kind, Literal
 from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session.learning_data import LearningData, served_to_asker
 
@@ -41,7 +50,8 @@ if TYPE_CHECKING:
     from giveortake import frame
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
-    from giveortake.learn.noisy_sums import Passes
+    from giveortake.learn.noisy_sums import NoisySums
+    from giveortake.plan import Expression
     from giveortake.privacy import Guarantee
     from giveortake.session import Session
     from giveortake.session.runs import Run
@@ -170,23 +180,23 @@ def moments(
     data = LearningData.of(s)
     features = features_of(data.schema, columns, called="columns")
     parameters = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    ground = Ground.from_parameters(data, parameters, clip, complete_and_declared(data.schema, features))
+    context = FitContext.from_parameters(data, parameters, clip, complete_and_declared(data.schema, features))
 
-    def finish(_task: Task, moments: Moments, run: Run, passes: Passes) -> Moments:
-        return moments.promised(run.promise, passes.release_id)
+    def finish(_plan: FitPlan, moments: Moments, run: Run, noisy_sums: NoisySums) -> Moments:
+        return moments.promised(run.promise, noisy_sums.release_id)
 
-    moments: Moments = answered(MomentsTask(ground, features), finish, key)
+    moments: Moments = answered(MomentsPlan(context, features), finish, key)
     return moments
 
 
 @final
-class MomentsTask(Task):
+class MomentsPlan(FitPlan):
     """One pass: all products of the columns."""
 
     stored_name: ClassVar[str] = "MomentsTask"
 
-    def __init__(self, ground: Ground, features: tuple[Feature, ...]) -> None:
-        self.ground, self.features = ground, features
+    def __init__(self, context: FitContext, features: tuple[Feature, ...]) -> None:
+        self.context, self.features = context, features
         self.shares = {"products": Fraction(1)}
         self.columns = [column for feature in features for column in feature.design()]
 
@@ -195,7 +205,7 @@ class MomentsTask(Task):
             (Literal(Fraction(1)), 0.0, 1.0),
             *((column.expression, float(column.low), 1.0) for column in self.columns),
         ]
-        return [gram_sum(self.ground.relation, values, self.ground.rows, longest=1 + len(self.features))]
+        return [gram_sum(self.context.relation, values, self.context.rows, longest=1 + len(self.features))]
 
     def names(self) -> dict[str, Any]:
         return {"features": [feature.to_json() for feature in self.features]}
@@ -203,10 +213,10 @@ class MomentsTask(Task):
     def words(self) -> str:
         return f"the moments of {', '.join(feature.name for feature in self.features)}"
 
-    def learn(self, passes: Passes) -> Moments:
+    def learn(self, noisy_sums: NoisySums) -> Moments:
         (vector_sum,) = self.known()
-        released = passes.add_up("products", vector_sum, self.shares["products"])
-        return Moments(self.features, released.matrix(), released.deviation(), by_row=self.ground.by_row)
+        released = noisy_sums.add_up("products", vector_sum, self.shares["products"])
+        return Moments(self.features, released.matrix(), released.deviation(), by_row=self.context.by_row)
 
 
 @final
@@ -296,8 +306,8 @@ class Moments:
         """The k directions in which the columns, between -1 and 1, spread most; it costs nothing."""
         return PrincipalComponents.from_products(self.features, self.scaled, self.noise, k)
 
-    def place(self, name: str) -> int:
-        """Where a column is in the matrices."""
+    def column_index(self, name: str) -> int:
+        """The index of a column in the matrices."""
         if name not in self.names:
             raise InvalidParameter("target", name, "is not among the columns", hint=f"columns: {', '.join(self.names)}")
         return self.names.index(name) + 1
@@ -367,8 +377,7 @@ class Moments:
 
     def __repr__(self) -> str:
         head, rows = self._table()
-        widths = [max(len(row[index]) for row in [head, *rows]) for index in range(len(head))]
-        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in [head, *rows]]
+        lines = render.aligned([head, *rows], str.rjust)
         return "\n".join([self._title(), *(f"  {line}" for line in lines), *(text for _, text in self._facts())])
 
     def _repr_html_(self) -> str:
@@ -407,104 +416,148 @@ class Moments:
         return np.asarray(matrix)
 
 
+_GRAIN = 1 << 20
+_FINEST = 1 << 20  # steps of 1
+
+
+@told_by_name({"tolerance": 'tolerance="0.01"'})
+@served_to_asker
+def statistical_query(
+    s: Session | frame.Table,
+    expression: Expr | str,
+    *,
+    tolerance: Number,
+    confidence: Number = "0.95",
+    n: int | Estimate | Answer | Moments | None = None,
+    key: str | None = None,
+) -> Estimate:
+    """The mean of an expression over all rows that have a value, within `tolerance` as often as `confidence` says.
+
+    Guarantee: the price follows from the tolerance and from `n`, a lower bound of the number of rows that is public or
+    was released: a number, an answer to COUNT(*), whose lower end counts, moments, or else a profile that was paid for.
+    Without one it is refused before any charge: a price from the true number would show it. The sum S and the number N
+    are released together, with noise of deviation σ on numbers between -1 and 1. For the mean m, the answer is farther
+    from m than t only if ±(e − m·e′) > t·(N + e′) for the noises e, e′: two normal numbers of deviation at most
+    σ·√(1 + (1 + t)²), against t·N ≥ t·n. Fewer rows than n cost accuracy, never privacy. It is the mean of the rows,
+    not of those that they are a sample of.
+    """
+    data = LearningData.of(s)
+    sure = open_probability("confidence", confidence)
+    plan = MeanPlan.for_tolerance(data, column_or_expression(expression), positive("tolerance", tolerance), sure, n)
+
+    def finish(_plan: FitPlan, mean: Fraction, run: Run, noisy_sums: NoisySums) -> Estimate:
+        low, high = max(plan.low, mean - plan.tolerance), min(plan.high, mean + plan.tolerance)
+        return Estimate(
+            *(float(number) for number in (mean, low, high)),
+            name="mean",
+            guarantee=run.promise,
+            cost=run.promise,
+            release_id=noisy_sums.release_id,
+            confidence=sure,
+            notes=(f"the tolerance holds if there are {plan.n:,} rows at least",),
+        )
+
+    estimate: Estimate = answered(plan, finish, key)
+    return estimate
+
+
 @final
-class ComponentsTask(Task):
-    """The moments of some columns, and the components of them."""
+class MeanPlan(FitPlan):
+    """One pass: the number of rows, and the sum of a number between -1 and 1."""
 
-    stored_name: ClassVar[str] = "ComponentsTask"
+    stored_name: ClassVar[str] = "MeanTask"
 
-    def __init__(self, moments: MomentsTask, k: int) -> None:
-        self.ground, self.shares = moments.ground, moments.shares
-        self._moments, self._k = moments, k
+    def __init__(self, context: FitContext, scaled: Expression, low: Fraction, high: Fraction, *, n: int) -> None:
+        self.context, self.scaled, self.low, self.high, self.n = context, scaled, low, high, n
+        self.shares = {"mean": Fraction(1)}
+        self.tolerance = Fraction(0)
+        self.steps = _FINEST
+        while 2 * self.steps * context.rows > LONGEST:
+            self.steps //= 2
+
+    @classmethod
+    def for_tolerance(
+        cls,
+        data: LearningData,
+        expression: Expression,
+        tolerance: Fraction,
+        sure: Fraction,
+        n: int | Estimate | Answer | Moments | None,
+    ) -> MeanPlan:
+        """Check what was stated, and plan the noise that the tolerance asks for."""
+        domain = expression.domain(data.schema)
+        low, high = Fraction(0), Fraction(1)
+        if domain.kind is Kind.BOOLEAN:
+            expression = Call("case", (expression, Literal(Fraction(1)), Literal(Fraction(0))))
+        elif domain.is_bounded:
+            low, high = domain.ends()
+        if domain.kind is not Kind.BOOLEAN and not (domain.is_bounded and low < high):
+            raise InvalidParameter(
+                "expression", repr(Expr(expression)), "has no bounds", hint='clamp it: gt.col("x").clamp(0, 10)'
+            )
+        if not tolerance < (high - low) / 2:
+            raise InvalidParameter("tolerance", str(tolerance), f"is no less than half of {decimal(high - low)}")
+        condition = Call("not", (Call("is_null", (expression,)),)) if domain.nullable else None
+        miss = 1 - sure
+        least = _least(data, n, 1 - miss / 10)
+        noise_miss = miss if isinstance(n, int) else miss * 9 / 10
+        context = FitContext.from_parameters(data, {"mu": 1}, None, condition)
+        share = Call("multiply", (Call("subtract", (expression, Literal(low))), Literal(2 / (high - low))))
+        plan = cls(context, Call("subtract", (share, Literal(Fraction(1)))), low, high, n=least)
+        plan._spend(tolerance, noise_miss)
+        return plan
+
+    def _spend(self, tolerance: Fraction, miss: Fraction) -> None:
+        """Set the least μ, rounded up, at which the noise stays within the tolerance."""
+        self.tolerance = tolerance
+        within = float(2 * tolerance / (self.high - self.low)) - 1 / self.steps  # the lattice moves a value by half
+        if within <= 0:
+            raise InvalidParameter("tolerance", str(tolerance), "is too small for so many rows of a person")
+        away = NormalDist().inv_cdf(1 - float(miss) / 2) * math.sqrt(1 + (1 + within) ** 2)
+        sigma = within * self.n * self.steps / away
+        changed = self.context.data.budget.neighbours == "change-one"
+        moved = math.sqrt(self.known()[0].moved_squared(changed=changed))
+        mu = Fraction(math.ceil(moved / sigma * (1 + 2**-16) * _GRAIN), _GRAIN)
+        self.context = replace(self.context, spend=Spend(mu=mu))
 
     def known(self) -> list[VectorSum]:
-        return self._moments.known()
+        values = [one(1, self.steps), value(self.scaled, -1, 1, self.steps)]
+        return [vector_sum(self.context.relation, values, [Component((0,)), Component((1,))], self.context.rows)]
 
     def names(self) -> dict[str, Any]:
-        return self._moments.names()  # what is measured does not depend on how many are wanted
+        return {"expression": self.scaled.to_json(), "steps": self.steps}
 
     def words(self) -> str:
-        return f"principal components of {', '.join(feature.name for feature in self._moments.features)}"
+        return "a mean"
 
-    def learn(self, passes: Passes) -> PrincipalComponents:
-        return self._moments.learn(passes).pca(self._k)
+    def learn(self, noisy_sums: NoisySums) -> Fraction:
+        released = noisy_sums.add_up("mean", self.known()[0], self.shares["mean"])
+        count, total = released.cells(0)[0], released.cells(1)[0]
+        mean = Fraction(min(max(total / count, -1.0), 1.0)) if count > 0 else Fraction(0)
+        return self.low + (mean + 1) / 2 * (self.high - self.low)
 
 
-@final
-class PCA(Learner):
-    """The directions in which declared columns, between -1 and 1, spread most, from one release of their moments.
-
-    Guarantee: that of `moments`, one charge of μ-GDP. A direction with less variance than noise alone would show is
-    marked so. Asking for more of them later is free.
-
-    >>> import polars as pl
-    >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
-    >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
-    >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
-    >>> model = gt.learn.PCA(features=["age", "weight"], n_components=1, epsilon=1, delta="1e-7").fit(s)
-    >>> model.components_.shape
-    (1, 2)
-    """
-
-    stored_name: ClassVar[str] = "PCA"
-    model_class: ClassVar[type[Model]] = PrincipalComponents
-    constructor_example: ClassVar[str | None] = 'gt.learn.PCA(features=["age", "weight"], n_components=2)'
-    kind: ClassVar[str] = "transformer"
-    model_: PrincipalComponents
-
-    def __init__(
-        self,
-        *,
-        target: None = None,
-        features: Sequence[str] | None = None,
-        n_components: int = 2,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        mu: Number | None = None,
-        clip: int | None = None,
-        domains: Any = None,
-        budget: Any = None,
-    ) -> None:
-        self.target, self.features, self.n_components = target, features, n_components
-        self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
-        self.clip, self.domains, self.budget = clip, domains, budget
-
-    def _task(self, data: LearningData) -> ComponentsTask:
-        if self.target is not None:
-            raise InvalidParameter("target", self.target, "has no effect here", hint="features=[…] names columns")
-        features = features_of(data.schema, self.features)
-        task = MomentsTask(self._ground(data, complete_and_declared(data.schema, features)), features)
-        if whole("n_components", self.n_components) > len(task.columns):
-            raise InvalidParameter("n_components", self.n_components, f"is more than the {len(task.columns)} columns")
-        return ComponentsTask(task, self.n_components)
-
-    def transform(self, rows: Any) -> Reals:
-        """Public rows in the directions that were found."""
-        model: PrincipalComponents = self._require_fitted()
-        return model.transform(self._checked_rows(rows))
-
-    def fit_transform(self, rows: Any, y: Any = None) -> Reals:
-        """Fit to rows that you hold yourself, and put them in the directions that were found."""
-        return self.fit(rows, y).transform(rows)
-
-    @property
-    def components_(self) -> Reals:
-        """The directions, one in each row."""
-        model: PrincipalComponents = self._require_fitted()
-        return model.components
-
-    @property
-    def explained_variance_ratio_(self) -> Reals:
-        """The part of all variance in each direction."""
-        model: PrincipalComponents = self._require_fitted()
-        return model.ratio
-
-    @property
-    def explained_variance_(self) -> Reals:
-        """The variance in each direction, of columns between -1 and 1."""
-        model: PrincipalComponents = self._require_fitted()
-        return model.variances
-
-    def _described(self) -> tuple[tuple[str, str], ...]:
-        return tuple(("component", line.strip()) for line in repr(self.model_).splitlines()[1:])
+def _least(data: LearningData, n: int | Estimate | Answer | Moments | None, sure: Fraction) -> int:
+    """A lower bound of the number of rows that is public or was released."""
+    if isinstance(n, Moments):
+        least_rows: float | None = n.n - NormalDist().inv_cdf(float(sure)) * n.noise
+    elif isinstance(n, Estimate | Answer):
+        low: Any = n.columns[-1].low
+        if len(n) != 1 or low is None:
+            raise InvalidParameter(
+                "n", f"{len(n)} rows", "is not a single count with an interval", hint="SELECT COUNT(*)"
+            )
+        least_rows = float(low[0])
+    else:
+        least_rows = data.rows_at_least(sure) if n is None else whole("n", n)
+    if least_rows is None:
+        raise QueryRefused(
+            "nothing public or released says how many rows there are at least, and a price from their true number "
+            "would tell it",
+            hint="n=10_000, if that is public; or ask for a count first, and say n=count",
+        )
+    if least_rows < 1:
+        raise QueryRefused(
+            "the released count does not show that there is even one row", hint="n=10_000, if that is public"
+        )
+    return math.floor(least_rows)

@@ -1,34 +1,42 @@
-"""Passes over the rows: noisy sums of vectors on a lattice, at shares of one charge.
+"""Planned fits and their noisy sums: vectors on a lattice, summed at shares of one charge.
 
-- Numbers of a row as whole steps, and the vectors that learners add up.
-- The passes of a fit over the rows: each is a sum of vectors with noise, at a share of one charge.
-- A fit that was interrupted goes on: passes that were drawn before are read, by their names, and not drawn again.
+- The numbers of a row in whole steps, and the vectors that learners add up.
+- The sums of a fit, each a pass over the rows with noise. A fit that was interrupted goes on: sums that were drawn
+  before are read, by their names, and not drawn again.
+- Planned fits: the rows, what is used of them, what may be spent, and how much of one unit counts.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
 from giveortake import exact
+from giveortake.compile import Terms
+from giveortake.compile.spend import spend_of
 from giveortake.engines import Component, Quantum, Summand, VectorSum
 from giveortake.engines.questions import LONGEST
-from giveortake.errors import LedgerDamaged, QueryRefused
+from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused
+from giveortake.exact import whole
 from giveortake.mechanisms.vectors import VectorNoise
-from giveortake.plan import Literal
-from giveortake.session.runs import NoisyVector
+from giveortake.plan import Filter, Literal
+from giveortake.session.runs import BoundPlan, NoisyVector, PlannedRun
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
+    from giveortake.compile import Spend
     from giveortake.engines import KeyColumn
     from giveortake.plan import Expression, Relation
+    from giveortake.privacy import Guarantee
+    from giveortake.session.learning_data import LearningData
     from giveortake.session.runs import AdaptiveRun, Run
 
     Reals: TypeAlias = npt.NDArray[np.float64]
@@ -37,6 +45,11 @@ if TYPE_CHECKING:
 STEPS = 1 << 10  # of 1
 GRAIN = 1 << 20  # parts of 1 to which released numbers are rounded before the next pass is made of them
 _FEWEST_STEPS = 1 << 6  # of 1, where vectors are long
+
+
+def in_grains(numbers: Reals) -> Reals:
+    """Released numbers, rounded to 20 binary digits: engines, public rows and a fit that goes on use the same."""
+    return np.asarray(np.round(numbers * GRAIN) / GRAIN)
 
 
 def value(
@@ -170,7 +183,7 @@ class Released:
 
 
 @final
-class Passes:
+class NoisySums:
     """The passes of one fit, in order. `released` are those made so far."""
 
     def __init__(self, run: AdaptiveRun, mu: Fraction) -> None:
@@ -220,3 +233,168 @@ def noise_of(vector_sum: VectorSum, run: Run, share: Fraction) -> float:
     sigma = exact.sqrt_up(Fraction(vector_sum.moved_squared(changed=changed))) / mu
     released = Released(vector_sum, "", np.zeros(0), sigma, mu)
     return max(released.deviation(index) for index in range(len(vector_sum.components)))
+
+
+MORE_SIGNAL = "spend more, name fewer features, or take gt.learn.ClassMeans"
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class FitContext:
+    """The rows that a learner sees, the spend, and how many rows' worth of a unit count."""
+
+    data: LearningData
+    relation: Relation
+    spend: Spend
+    rows: int
+
+    @classmethod
+    def from_parameters(
+        cls, data: LearningData, parameters: dict[str, Any], clip: object, condition: Expression | None
+    ) -> FitContext:
+        """Check what was stated; `condition` leaves out rows that cannot be learned from."""
+        spend = spend_of(
+            parameters.get("epsilon"), parameters.get("delta"), parameters.get("rho"), parameters.get("mu"), None
+        )
+        if spend is None:
+            raise InvalidParameter(
+                "epsilon",
+                None,
+                "is missing: say what the model may cost",
+                hint='epsilon="1", delta="1e-6", or mu="1/5"',
+            )
+        if spend.is_pure:
+            raise InvalidParameter(
+                "delta",
+                None,
+                "is missing: learners add Gaussian noise, which needs a δ",
+                hint='delta="1e-6"',
+            )
+        relation = data.relation if condition is None else Filter(data.relation, condition)
+        return cls(data, relation, spend, _rows(relation, clip))
+
+    @property
+    def mu(self) -> Fraction:
+        """The μ that all passes together may spend."""
+        return self.spend.gaussian()
+
+    @property
+    def by_row(self) -> bool:
+        """Whether no unit has more than one row, so that each row is cut by itself."""
+        return self.relation.person is None or self.relation.most_rows == 1
+
+
+def _rows(relation: Relation, clip: object) -> int:
+    """How many rows' worth of a unit count: one where a unit has one row, else `clip` or the cap on rows."""
+    if relation.person is None or relation.most_rows == 1:
+        if clip not in {None, 1}:
+            raise InvalidParameter("clip", clip, "has no meaning where each unit has one row", hint="leave it out")
+        return 1
+    if clip is None:
+        if relation.most_rows is None:
+            raise QueryRefused(
+                f"a `{relation.person}` may have any number of rows, and nothing says how much of one counts",
+                hint="clip=32 lets a person count as much as 32 rows of one direction; s.profile(…) tells of rows",
+            )
+        return relation.most_rows
+    return whole("clip", clip)  # type: ignore[arg-type]  # (checked there)
+
+
+class FitPlan(ABC):
+    """A planned fit. Making one charges nothing, and looks at no row.
+
+    `shares` says how large a part of μ² each pass gets, by its name, in order.
+    """
+
+    stored_name: ClassVar[str]  # in ledgers
+    context: FitContext
+    shares: dict[str, Fraction]
+
+    @abstractmethod
+    def known(self) -> list[VectorSum]:
+        """The sums that are known before anything is released: enough to refuse a fit that engines cannot make."""
+
+    @abstractmethod
+    def names(self) -> dict[str, Any]:
+        """Everything that decides what is measured, besides the rows and the spend: lists, numbers and texts."""
+
+    @abstractmethod
+    def learn(self, noisy_sums: NoisySums) -> Any:
+        """Make the passes, and a model of what they release."""
+
+    def run(self) -> Run:
+        """The run by which this fit is charged."""
+        known = list(dict.fromkeys(self.known()))
+        for vector_sum in known:
+            self.context.data.require(vector_sum)
+        fields = {"learner": self.stored_name, "rows": self.context.rows, **self.names()}
+        fields |= {
+            "filter": self.context.relation.to_json(),
+            "shares": {name: str(share) for name, share in self.shares.items()},
+            "lattice": [lattice_of(vector_sum) for vector_sum in known],
+            "grain": GRAIN,
+        }
+        return self.context.data.request([], self.context.spend, fields, f"{self.words()} of {self.context.data.name}")
+
+    @abstractmethod
+    def words(self) -> str:
+        """What is fitted, in words, such as "a linear regression of y"."""
+
+    def quoted(self, run: Run, n: int | None) -> dict[str, Any]:
+        """What a quote says: for each pass its part of μ², and the deviation of the noise in its sums, in rows' worth.
+
+        The deviation is None where it depends on what is released before. With a public number of rows it is also
+        stated as a part of them: `noise_to_signal`.
+        """
+        known = list(zip(self.shares.items(), self.known(), strict=False))
+        noises: list[tuple[str, Fraction, float | None]]
+        noises = [(name, share, noise_of(vector_sum, run, share)) for (name, share), vector_sum in known]
+        noises += [(name, share, None) for name, share in list(self.shares.items())[len(known) :]]
+        stated = [noise for *_, noise in noises if noise is not None]
+        signal = None if n is None or not stated else max(stated) / n
+        return {
+            "title": f"{self.words()} of {self.context.data.name}",
+            "lines": tuple({"pass": name, "share": float(share), "noise": noise} for name, share, noise in noises),
+            "facts": {"unit": counted(run.promise, self.context.rows), "noise_to_signal": signal},
+            "worthless": f"the noise in a sum is no smaller than all rows together: {MORE_SIGNAL}"
+            if signal is not None and signal >= 1
+            else None,
+        }
+
+
+Finish: TypeAlias = "Callable[[FitPlan, Any, Run, NoisySums], Any]"
+
+
+def planned_run(plan: FitPlan, finish: Finish, n: int | None = None) -> PlannedRun:
+    """The run of a plan: it makes its passes, of which those that are stored are read, and is settled."""
+    run = plan.run()
+    mu = run.mu or Fraction(0)  # a run of sums of vectors has one
+
+    def complete(adaptive_run: AdaptiveRun) -> Any:
+        noisy_sums = NoisySums(adaptive_run, mu)
+        learned = plan.learn(noisy_sums)
+        adaptive_run.settle()
+        return finish(plan, learned, run, noisy_sums)
+
+    return PlannedRun(run, complete, lambda: plan.quoted(run, n))
+
+
+def answered(plan: FitPlan, finish: Finish, key: str | None) -> Any:
+    """What a plan learns from rows behind a session, under one charge: `finish` makes the result of it."""
+    return answered_run(plan.context.data, planned_run(plan, finish), key)
+
+
+def answered_run(data: LearningData, planned: PlannedRun, key: str | None) -> Any:
+    """What a planned run gives, under one charge."""
+    bound = BoundPlan("fit", data.mechanism, lambda _spend: planned)
+    return data.mechanism.answer(bound, replace(Terms.of({}), spend=planned.spend), key)
+
+
+def counted(guarantee: Guarantee, rows: int) -> str:
+    """What is protected, and how much of one unit counts, in words."""
+    column = guarantee.unit.column
+    if column is None:
+        return "one row"
+    if not rows:
+        return f"one {column}"
+    return f"one {column}: all its rows together count as much as {rows:,} row{'s' if rows > 1 else ''} at most"

@@ -1,15 +1,14 @@
-"""Choosing a learner by what is known beforehand, and among models by charged scores.
+"""Which learner suits a table, and which of several fitted models is best.
 
-- Predictions of fitted models for rows behind a session, as expressions: engines compute them, nobody sees them.
-- Choosing among models: each candidate is fitted and scored, each fit and each score is a charged release.
+- `choose`: a learner by a table's schema, the spend, and a number of rows that is public or was released.
+- `select`: each candidate is fitted and scored, each fit and each score is a charged release. Predictions for rows
+  behind a session are expressions: engines compute them, nobody sees them.
 
 Guarantee: candidates are fitted to most persons and scored on those that are held out, a split that is public and
 never changes. Every fit is the charge that it is by itself, and every score is one more: the sum over held-out persons
 of (gain, 1), of which a person gives `clip` rows' worth at most, with Gaussian noise. What is chosen is the best of
 released scores, which is post-processing. All are released: nothing is saved by releasing the best alone. The other
 way, one charge for the best of a secret number of trials [PS22], is refused: ADR 37 says why.
-
-Which learner suits a table: by its schema, the spend, and a number of rows that is public or was released.
 """
 
 from __future__ import annotations
@@ -26,13 +25,12 @@ from giveortake.engines import Component
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.exact import open_probability, whole
 from giveortake.learn.additive import MOST_CELLS, MOST_FITTED_BINS, AdditiveClassifier, AdditiveModel, AdditiveRegressor
-from giveortake.learn.base import Ground, Learner, Task, answered
+from giveortake.learn.base import Learner
+from giveortake.learn.classification import MOST_COLUMNS, ClassMeans, LogisticModel, LogisticRegression, NaiveBayes
 from giveortake.learn.features import Category, ScaledNumber, added, classes_of, complete, feature_of, features_of
 from giveortake.learn.gradient_descent import LinearScores, score_of, target_value
 from giveortake.learn.linear import LinearModel, LinearRegression
-from giveortake.learn.logistic import MOST_COLUMNS, LogisticModel, LogisticRegression
-from giveortake.learn.naive_bayes import ClassMeans, NaiveBayes
-from giveortake.learn.noisy_sums import GRAIN, one, value, vector_sum
+from giveortake.learn.noisy_sums import GRAIN, FitContext, FitPlan, answered, one, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Expression, Kind
 from giveortake.plan import Literal as Constant
 from giveortake.session.learning_data import LearningData
@@ -44,7 +42,7 @@ if TYPE_CHECKING:
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
     from giveortake.learn.features import Feature
-    from giveortake.learn.noisy_sums import Passes
+    from giveortake.learn.noisy_sums import NoisySums
     from giveortake.session import Session
 
 
@@ -154,7 +152,7 @@ def select(
         if not can_be_scored(candidate.model_class):
             gain(candidate)
         candidate.quote(fitting)  # what cannot be learned is refused before anything is paid
-    Ground.from_parameters(scoring, parameters, clip, None)
+    FitContext.from_parameters(scoring, parameters, clip, None)
     scores = []
     for index, candidate in enumerate(candidates):
         candidate.fit(fitting, key=None if key is None else f"{key} fit {index}")
@@ -202,26 +200,26 @@ def _scored(
     model = learner.model_
     names = [feature.name for feature in model.features]
     target = model.target if isinstance(model.target, str) else model.target.name
-    ground = Ground.from_parameters(data, parameters, clip, complete(data.schema, [*names, target]))
-    task = _ScoreTask(ground, gain(model), target)
-    score: Score = answered(task, lambda _task, learned, _run, _passes: learned, key)
+    context = FitContext.from_parameters(data, parameters, clip, complete(data.schema, [*names, target]))
+    plan = _ScorePlan(context, gain(model), target)
+    score: Score = answered(plan, lambda _plan, learned, _run, _noisy_sums: learned, key)
     return score
 
 
 @final
-class _ScoreTask(Task):
+class _ScorePlan(FitPlan):
     """One pass: the sum of a model's gains on held-out persons, and how many rows they have."""
 
     stored_name: ClassVar[str] = "_ScoreTask"
 
-    def __init__(self, ground: Ground, gain: Expression, target: str) -> None:
-        self.ground, self._gain, self._target = ground, gain, target
+    def __init__(self, context: FitContext, gain: Expression, target: str) -> None:
+        self.context, self._gain, self._target = context, gain, target
         self.shares = {"gain": Fraction(1)}
 
     def known(self) -> list[VectorSum]:
         values = [value(self._gain, 0, 1), one()]
         components = [Component((0,)), Component((1,))]
-        return [vector_sum(self.ground.relation, values, components, self.ground.rows)]
+        return [vector_sum(self.context.relation, values, components, self.context.rows)]
 
     def names(self) -> dict[str, Any]:
         return {"gain": self._gain.to_json()}
@@ -229,12 +227,12 @@ class _ScoreTask(Task):
     def words(self) -> str:
         return f"the score of a model of {self._target}"
 
-    def learn(self, passes: Passes) -> Score:
+    def learn(self, noisy_sums: NoisySums) -> Score:
         (vector_sum,) = self.known()
-        gain_sums = passes.add_up("gain", vector_sum, self.shares["gain"])
+        gain_sums = noisy_sums.add_up("gain", vector_sum, self.shares["gain"])
         rows = max(float(gain_sums.cells(1)[0]), 1.0)
         score = min(max(float(gain_sums.cells(0)[0]) / rows, 0.0), 1.0)
-        return Score(score, gain_sums.deviation() * math.sqrt(1 + score**2) / rows, passes.release_id)
+        return Score(score, gain_sums.deviation() * math.sqrt(1 + score**2) / rows, noisy_sums.release_id)
 
 
 FOR_BINS = 15  # n·μ for each bin, from where shapes are better than straight lines
@@ -278,7 +276,7 @@ def choose(
     """
     data = LearningData.of(s)
     parameters = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    ground = Ground.from_parameters(data, parameters, clip, None)
+    context = FitContext.from_parameters(data, parameters, clip, None)
     rows = data.rows_about() if n is None else whole("n", n)
     if rows is None:
         raise QueryRefused(
@@ -286,7 +284,7 @@ def choose(
             hint='pass n=10_000, a public or released number; or call s.profile(epsilon="0.1") first',
         )
     used_features = features_of(data.schema, features, target)
-    signal = float(rows) * float(ground.mu) / ground.rows
+    signal = float(rows) * float(context.mu) / context.rows
     learner, why = _chosen(data, target, used_features, signal)
     stated_or_none = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu, "clip": clip}
     stated: dict[str, Any] = {name: value for name, value in stated_or_none.items() if value is not None}

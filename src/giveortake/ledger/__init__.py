@@ -1,11 +1,11 @@
 """A ledger that never forgets: budgets of people, data sets and analysts, what was charged, and what was answered.
 
->>> with open(":memory:") as book:
-...     _ = book.population("patients", budget=gt.PureDP(1), unit="person_id")
-...     _ = book.dataset("visits", population="patients")
-...     paid = book.reserve(gt.privacy.events.Laplace(4), dataset="visits", key="my first question")
-...     answer = book.settle(paid, {"n": 41})
-...     book.verify().answers
+>>> with open(":memory:") as ledger:
+...     _ = ledger.population("patients", budget=gt.PureDP(1), unit="person_id")
+...     _ = ledger.dataset("visits", population="patients")
+...     paid = ledger.reserve(gt.privacy.events.Laplace(4), dataset="visits", key="my first question")
+...     answer = ledger.settle(paid, {"n": 41})
+...     ledger.verify().answers
 1
 """
 
@@ -13,25 +13,26 @@ from giveortake.ledger.chain.entries import Entry
 from giveortake.ledger.ledger import Ledger
 from giveortake.ledger.opening import backup, move, reindex, restore
 from giveortake.ledger.opening import open_ledger as open  # noqa: A004 (gt.ledger.open is its name)
-from giveortake.ledger.rules.approvals import Approval, Principal, TokenRecord
-from giveortake.ledger.rules.budget_status import Standing, Trial
+from giveortake.ledger.rules.approvals import Approval
+from giveortake.ledger.rules.budget_status import BudgetStatus, TrialFilter
 from giveortake.ledger.rules.registration import Registered
 from giveortake.ledger.rules.releases import ReleaseRecord
 from giveortake.ledger.rules.reservations import Allowance, Reservation
+from giveortake.ledger.rules.tokens import Principal, TokenRecord
 from giveortake.ledger.state.verification import Verification
 
 __all__ = [
     "Allowance",
     "Approval",
+    "BudgetStatus",
     "Entry",
     "Ledger",
     "Principal",
     "Registered",
     "ReleaseRecord",
     "Reservation",
-    "Standing",
     "TokenRecord",
-    "Trial",
+    "TrialFilter",
     "Verification",
     "backup",
     "move",

@@ -27,7 +27,7 @@ from giveortake.errors import (
     NotFound,
     safe_text,
 )
-from giveortake.ledger.chain.chain import Chain, Draft, Filters, clock, snapshot_of
+from giveortake.ledger.chain.chain import Chain, Filters, Transaction, clock, snapshot_of
 from giveortake.ledger.chain.entries import (
     BEGIN,
     FORMAT,
@@ -37,23 +37,23 @@ from giveortake.ledger.chain.entries import (
     Point,
     canonical,
     entry,
+    named,
     plain,
     read_entry,
 )
 from giveortake.ledger.chain.files import sync_folder
 from giveortake.ledger.chain.store import SQLiteStore, Store, silent
-from giveortake.ledger.chain.watermark import FileMark, Home, Mark, MemoryMark, require_unremembered, unmarked
+from giveortake.ledger.chain.watermark import FileMark, Home, Mark, MemoryMark, missing, require_unremembered, unmarked
 from giveortake.ledger.ledger import Ledger
 from giveortake.ledger.rules.budgets import for_group
-from giveortake.ledger.rules.registration import named
 from giveortake.ledger.state.checkpoints import EVERY
-from giveortake.ledger.state.state import Book
+from giveortake.ledger.state.state import State
 from giveortake.ledger.state.verification import Replay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from giveortake.ledger.chain.store import Notice, Transaction
+    from giveortake.ledger.chain.store import Notice, Tables
     from giveortake.ledger.state.state import Level
     from giveortake.privacy.events import Event
 
@@ -75,11 +75,11 @@ def open_ledger(
     default it is in the state folder (`$GIVEORTAKE_STATE`, or the user's own), under the ledger's id; for a ledger in
     PostgreSQL, in a schema beside it.
 
-    >>> book = open_ledger(":memory:")
-    >>> _ = book.population("patients", budget=gt.PureDP("0.3"), unit="person_id")
-    >>> _ = book.dataset("visits", population="patients")
-    >>> held = book.settle(book.reserve(gt.privacy.events.Laplace(10), dataset="visits", key="q1"), {"n": 41})
-    >>> book.population("patients").remaining
+    >>> ledger = open_ledger(":memory:")
+    >>> _ = ledger.population("patients", budget=gt.PureDP("0.3"), unit="person_id")
+    >>> _ = ledger.dataset("visits", population="patients")
+    >>> answer = ledger.settle(ledger.reserve(gt.privacy.events.Laplace(10), dataset="visits", key="q1"), {"n": 41})
+    >>> ledger.population("patients").remaining
     Fraction(1, 5)
     """
     return opened(where, mark=mark, create=create, read_only=read_only)
@@ -150,7 +150,7 @@ def _mark_of(store: Store, keeper: Mark, *, create: bool) -> Point:
             raise NotFound(f"there is no ledger at {store.name}", hint=BEGIN)
         return keeper.begin(Point(secrets.token_hex(16), 0, NOTHING))
     if point.number and not exists and not store.exists():
-        raise LedgerMissing(f"the ledger {store.name} is gone; its mark remembers {point.number} entries", hint=RESTORE)
+        raise missing(store, point)
     return point
 
 
@@ -211,25 +211,25 @@ def _address(where: object) -> str:
 
 def _begin(store: Store, mark: Point, at: Notice, now: Callable[[], str]) -> None:
     """Begin a ledger whose mark is new."""
-    with store.create() as transaction:
-        transaction.require_schema()
-        if next(transaction.entries(1, None), None) is None:
-            transaction.append(entry(1, "ledger", now(), NOTHING, {"format": FORMAT, "ledger": mark.ledger}))
+    with store.create() as tables:
+        tables.require_schema()
+        if next(tables.entries(1, None), None) is None:
+            tables.append(entry(1, "ledger", now(), NOTHING, {"format": FORMAT, "ledger": mark.ledger}))
             at("begun ledger written")
     at("begun ledger committed")
 
 
-def indexed_anew(transaction: Transaction) -> Book:
-    """Replace whatever indexes and checkpoints there are by what the entries say, and return the book of all entries.
+def indexed_anew(tables: Tables) -> State:
+    """Replace whatever indexes and checkpoints there are by what the entries say, and return the state after them.
 
     Entries are what counts: this is how a ledger with damaged indexes gets new ones.
     """
-    transaction.create_indexes()
-    book = Book()
-    for stored in transaction.entries(1, NOTHING):
-        book.apply(stored)
-        transaction.keep(book.take_rows())
-    return book
+    tables.create_indexes()
+    state = State()
+    for stored in tables.entries(1, NOTHING):
+        state.apply(stored)
+        tables.keep(state.take_rows())
+    return state
 
 
 def reindex(where: str | os.PathLike[str], *, mark: str | os.PathLike[str] | None = None) -> Point:
@@ -241,9 +241,9 @@ def reindex(where: str | os.PathLike[str], *, mark: str | os.PathLike[str] | Non
     try:
         if not store.exists():
             raise LedgerMissing(f"there is no ledger at {store.name}", hint=RESTORE)
-        with store.writing() as transaction:
-            transaction.require_schema()
-            indexed_anew(transaction)
+        with store.writing() as tables:
+            tables.require_schema()
+            indexed_anew(tables)
     finally:
         store.close()
     with opened(where, mark=mark, create=False) as ledger:
@@ -279,8 +279,8 @@ def move(
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
-    >>> with gt.ledger.open(f"{folder}/old.ledger") as book:
-    ...     people = book.population("people", budget=gt.PureDP(1))
+    >>> with gt.ledger.open(f"{folder}/old.ledger") as ledger:
+    ...     people = ledger.population("people", budget=gt.PureDP(1))
     >>> gt.ledger.move(f"{folder}/old.ledger", f"{folder}/new.ledger", reason="a larger disk").number  # entries
     3
     """
@@ -292,12 +292,12 @@ def move(
         old, new = home_of(store, mark), Home(target, at) if new_mark is None else None
         if new is not None:
             _require_free(new, ledger.chain.ledger)
-        next_keeper: Mark = new.state.mark(ledger.chain.ledger) if new is not None else mark_at(target, new_mark, at)
+        next_keeper: Mark = new.folder.mark(ledger.chain.ledger) if new is not None else mark_at(target, new_mark, at)
         same = old is not None and new is not None
         if not same and next_keeper.read() is not None:
             raise LedgerMismatch("there is already a mark where the new one should go", hint="choose another place")
-        with ledger.chain.changing() as draft:
-            draft.add("moved", {"what": "ledger", "reason": reason})
+        with ledger.chain.changing() as transaction:
+            transaction.add("moved", {"what": "ledger", "reason": reason})
         head = ledger.chain.head
         with store.writing():  # nobody charges anything while it is on its way
             store.copy_to(target)
@@ -313,9 +313,9 @@ def move(
                 if secret is not None:
                     next_keeper.inherit(secret)
             if new is not None:
-                new.state.replace(new.path, head.ledger)
+                new.folder.replace(new.path, head.ledger)
             if old is not None:
-                old.state.replace(old.path, head.ledger, moved_to=target)
+                old.folder.replace(old.path, head.ledger, moved_to=target)
             at("places noted")
             store.path.unlink()
             sync_folder(store.path)
@@ -338,7 +338,7 @@ def _file_of(ledger: Ledger) -> SQLiteStore:
 
 
 def _require_free(home: Home, ledger: str) -> None:
-    seen = home.state.seen(home.path)
+    seen = home.folder.seen(home.path)
     if seen is not None and seen.ledger != ledger:
         raise LedgerMismatch(
             f"another ledger was at {home.path}, and its mark is still there", hint="choose another path"
@@ -373,28 +373,28 @@ def restore(
             _write_anew(store, export)
         if not store.exists():
             raise LedgerMissing(f"there is no ledger at {store.name}", hint="put the backup there first")
-        with store.writing() as transaction:
-            transaction.require_schema()
-            book = indexed_anew(transaction)
-            if not book.ledger:
+        with store.writing() as tables:
+            tables.require_schema()
+            state = indexed_anew(tables)
+            if not state.ledger:
                 raise LedgerDamaged(f"{store.name} holds no entries", hint="put a backup there first")
-            remembered = keeper.remembered(book.ledger)
-            if _has_forgotten_nothing(book, remembered):
+            remembered = keeper.remembered(state.ledger)
+            if _has_forgotten_nothing(state, remembered):
                 if export is None:
                     raise LedgerMismatch(
                         f"{store.name} holds everything that its mark remembers: there is nothing to restore",
                         hint="open it",
                     )
-                return book.head
-            draft = Draft(book, transaction, Filters(), clock, writable=True)
-            for level in book.levels.values():
-                draft.filter_of(level)  # refuses what does not match the chain
-            _acknowledge(draft, reason, remembered, charge)
-            for entry in draft.entries:
-                book.apply(entry)
-            draft.keep_rows()
-        keeper.accept(book.head)
-        return book.head
+                return state.head
+            transaction = Transaction(state, tables, Filters(), clock, writable=True)
+            for level in state.levels.values():
+                transaction.filter_of(level)  # refuses what does not match the chain
+            _acknowledge(transaction, reason, remembered, charge)
+            for entry in transaction.entries:
+                state.apply(entry)
+            transaction.keep_rows()
+        keeper.accept(state.head)
+        return state.head
     finally:
         store.close()
         if isinstance(keeper, _ExplicitMark):
@@ -418,12 +418,12 @@ class _ExplicitMark:
         self.mark.replace(head)
 
 
-def _has_forgotten_nothing(book: Book, remembered: Point | str | None) -> bool:
+def _has_forgotten_nothing(state: State, remembered: Point | str | None) -> bool:
     """Whether a ledger reaches as far as its mark remembers, so that there is nothing to acknowledge."""
-    if not isinstance(remembered, Point) or remembered.ledger != book.ledger:
+    if not isinstance(remembered, Point) or remembered.ledger != state.ledger:
         return False
     try:
-        book.agrees_with(remembered)
+        state.agrees_with(remembered)
     except LedgerRolledBack:
         return False
     return True
@@ -443,39 +443,39 @@ def _write_anew(store: Store, export: Iterable[str]) -> None:
         replay.take(entry)
         entries.append(entry)
         previous = entry.hash
-    with store.create() as transaction:
+    with store.create() as tables:
         for entry in entries:
-            transaction.append(entry)
-        transaction.keep(replay.book.take_rows())
+            tables.append(entry)
+        tables.keep(replay.state.take_rows())
         for level, guard in replay.guards.items():
-            transaction.keep_snapshot(level, snapshot_of(guard))
+            tables.keep_snapshot(level, snapshot_of(guard))
 
 
-def _as_seen_by(level: Level, charge: Event, book: Book) -> Event:
+def _as_seen_by(level: Level, charge: Event, state: State) -> Event:
     """The charge in a level's unit: for as many rows of a person as any data set below it allows."""
-    granted = {name for grant in book.grants.values() if grant.level is level for name in grant.datasets}
+    granted = {name for grant in state.grants.values() if grant.level is level for name in grant.datasets}
     rows = [
         dataset.rows_per_person
-        for name, dataset in book.datasets.items()
+        for name, dataset in state.datasets.items()
         if dataset.rows_per_person is not None
         and (name in granted or (level.kind == "population" and dataset.population == level.name))
     ]
     return for_group(charge, max(rows), level.neighbours) if rows else charge
 
 
-def _acknowledge(draft: Draft, reason: str, remembered: Point | str | None, charge: Event | None) -> None:
+def _acknowledge(transaction: Transaction, reason: str, remembered: Point | str | None, charge: Event | None) -> None:
     charged: dict[str, Json] = {}
     filters = {}
     if charge is not None:
-        for level in draft.book.levels.values():
-            level_charge = _as_seen_by(level, charge, draft.book)
+        for level in transaction.state.levels.values():
+            level_charge = _as_seen_by(level, charge, transaction.state)
             charged[str(level.number)] = None if level_charge == charge else plain("event", level_charge.to_dict())
-            guard = draft.filter_of(level)
+            guard = transaction.filter_of(level)
             if guard is not None:
                 guard = guard.copy()
                 guard.charge(level_charge)
                 filters[level.number] = guard
-    capped: list[Json] = [level.number for level in draft.book.levels.values() if level.budget is not None]
+    capped: list[Json] = [level.number for level in transaction.state.levels.values() if level.budget is not None]
     closed = [] if charge is not None else capped
     content: dict[str, Json] = {
         "reason": reason,
@@ -484,4 +484,4 @@ def _acknowledge(draft: Draft, reason: str, remembered: Point | str | None, char
         "levels": charged,
         "closed": closed,
     }
-    draft.add("restored", content, filters)
+    transaction.add("restored", content, filters)

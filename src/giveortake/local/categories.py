@@ -1,12 +1,12 @@
 """Surveys of listed categories: randomized response, unary encoding, local hashing, Hadamard response.
 
-- Hash functions x ↦ ((a·x + b) mod P) mod g: pairwise independent, exactly, over a prime P [CW79].
-- With a and b uniform mod P, the places (a·x + b) mod P of two different x are independent and uniform. A bucket holds
-  ⌈P/g⌉ or ⌊P/g⌋ places, so two different x meet with probability c = Σ (places of bucket y / P)², a known fraction.
-- Counting columns of packed bits, sixty-four at a time.
-- Unary encoding: one bit for each category, each flipped on its own.
+- Unary encoding: one bit for each category, each flipped on its own. Packed bits are counted sixty-four at a time.
 - Local hashing: a random function with few values, drawn anew by every respondent, then randomized response.
 - Hadamard response: a report is one number, and estimating is one fast transform.
+
+Hash functions are x ↦ ((a·x + b) mod P) mod g: pairwise independent, exactly, over a prime P [CW79]. With a and b
+uniform mod P, the places (a·x + b) mod P of two different x are independent and uniform. A bucket holds ⌈P/g⌉ or ⌊P/g⌋
+places, so two different x meet with probability c = Σ (places of bucket y / P)², a known fraction.
 """
 
 from __future__ import annotations
@@ -15,29 +15,27 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from math import isqrt, prod
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
 from giveortake.arguments import told_by_name
 from giveortake.errors import DamagedReports, InvalidParameter
-from giveortake.exact import whole
+from giveortake.exact import rational, whole
 from giveortake.local.frequencies import FrequencyOracle, survey_categories
 from giveortake.local.survey import (
     Reports,
-    fraction_text,
     is_one,
     packed_rows,
     ratio_below,
-    read_fraction,
     registered,
-    source,
     survey_epsilon,
     survey_name,
     whole_numbers,
 )
 from giveortake.mechanisms.histogram import positions
+from giveortake.mechanisms.mechanism import source
 from giveortake.privacy import events
 from giveortake.randomness import bernoulli, packed_bernoulli, uniform_integers
 
@@ -60,11 +58,6 @@ def prime_from(least: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def is_prime(number: int) -> bool:
-    """Whether a number below 2^32 is a prime."""
-    return number > 1 and all(number % divisor for divisor in range(2, isqrt(number) + 1))
-
-
 def meeting(prime: int, buckets: int) -> Fraction:
     """The probability that two different values fall into the same bucket."""
     full, larger = divmod(prime, buckets)
@@ -157,16 +150,6 @@ def column_sums(rows: np.ndarray[Any, np.dtype[np.uint8]], columns: int) -> np.n
     return totals
 
 
-def grouped_sums(
-    groups: np.ndarray[Any, np.dtype[Any]], rows: np.ndarray[Any, np.dtype[np.uint8]], count: int, columns: int
-) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The column sums of the rows of every group 0 … count − 1, one line for each group."""
-    order = np.argsort(groups, kind="stable")
-    edges = np.searchsorted(groups[order], np.arange(count + 1))
-    together = rows[order]
-    return np.stack([column_sums(together[edges[one] : edges[one + 1]], columns) for one in range(count)])
-
-
 def _block_sums(addends: np.ndarray[Any, np.dtype[np.uint64]], columns: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     totals, weight = np.zeros(columns, dtype=np.int64), 1
     while len(addends):
@@ -235,11 +218,11 @@ class RandomizedResponse(FrequencyOracle):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> RandomizedResponse:
         """The survey that `to_json` described."""
-        epsilon = read_fraction("epsilon", parameters["epsilon"])
+        epsilon = rational("epsilon", parameters["epsilon"])
         return cls(parameters["categories"], epsilon, name=parameters.get("name", ""))
 
     def parameters(self) -> dict[str, Any]:
-        return {"categories": list(self.categories), "epsilon": fraction_text(self.epsilon)}
+        return {"categories": list(self.categories), "epsilon": str(self.epsilon)}
 
     def event(self) -> events.RandomizedResponse:
         return events.RandomizedResponse(self.epsilon, len(self.categories))
@@ -335,14 +318,14 @@ class UnaryEncoding(FrequencyOracle):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> UnaryEncoding:
         """The survey that `to_json` described."""
-        epsilon = read_fraction("epsilon", parameters["epsilon"])
+        epsilon = rational("epsilon", parameters["epsilon"])
         symmetric, name = parameters["symmetric"], parameters.get("name", "")
         return cls(parameters["categories"], epsilon, symmetric=symmetric, name=name)
 
     def parameters(self) -> dict[str, Any]:
         return {
             "categories": list(self.categories),
-            "epsilon": fraction_text(self.epsilon),
+            "epsilon": str(self.epsilon),
             "symmetric": self.symmetric,
         }
 
@@ -429,12 +412,12 @@ class LocalHashing(FrequencyOracle):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> LocalHashing:
         """The survey that `to_json` described."""
-        epsilon = read_fraction("epsilon", parameters["epsilon"])
+        epsilon = rational("epsilon", parameters["epsilon"])
         buckets, name = parameters["buckets"], parameters.get("name", "")
         return cls(parameters["categories"], epsilon, buckets=buckets, name=name)
 
     def parameters(self) -> dict[str, Any]:
-        return {"categories": list(self.categories), "epsilon": fraction_text(self.epsilon), "buckets": self.buckets}
+        return {"categories": list(self.categories), "epsilon": str(self.epsilon), "buckets": self.buckets}
 
     def bits(self) -> int:
         return (self.prime**2 * self.buckets - 1).bit_length()
@@ -507,11 +490,11 @@ class HadamardResponse(FrequencyOracle):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> HadamardResponse:
         """The survey that `to_json` described."""
-        epsilon = read_fraction("epsilon", parameters["epsilon"])
+        epsilon = rational("epsilon", parameters["epsilon"])
         return cls(parameters["categories"], epsilon, name=parameters.get("name", ""))
 
     def parameters(self) -> dict[str, Any]:
-        return {"categories": list(self.categories), "epsilon": fraction_text(self.epsilon)}
+        return {"categories": list(self.categories), "epsilon": str(self.epsilon)}
 
     @property
     def columns(self) -> int:

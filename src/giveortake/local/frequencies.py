@@ -1,8 +1,6 @@
-"""Surveys of categories: support counts, and shares made consistent.
+"""Surveys of categories: each report supports some of them, supports are counted, and shares are made consistent.
 
-- Shares made consistent with what everybody knows: none is negative, and together they are one [WLLL20].
-- All of this is post-processing of reports, and free.
-- Surveys of categories: each report supports some of them, and supports are counted.
+Consistent shares are not negative and add up to one [WLLL20]. Making them so is post-processing of reports, and free.
 
 Theorem [WBLJ17]: let a report support the respondent's own category with probability p* and every other one with
 probability q* < p*. Then the number of supports of a category is, over independent respondents of whom a share f has

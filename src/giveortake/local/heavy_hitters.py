@@ -1,7 +1,4 @@
-"""Frequent texts of a domain that nobody can list: a sketch, and a search prefix by prefix.
-
-Count-mean sketch: how often texts from a domain too large to list were answered.
-"""
+"""Frequent texts of a domain that nobody can list: a count-mean sketch of them, and a search prefix by prefix."""
 
 from __future__ import annotations
 
@@ -9,15 +6,15 @@ import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from math import log, prod
+from math import isqrt, log, prod
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
 from giveortake.answers import Answer, Column
 from giveortake.errors import DamagedReports, InvalidParameter
-from giveortake.exact import Number, open_probability, whole
-from giveortake.local.categories import bucket, grouped_sums, is_prime, meeting, respond, set_bits, supports
+from giveortake.exact import Number, open_probability, rational, whole
+from giveortake.local.categories import bucket, column_sums, meeting, respond, set_bits, supports
 from giveortake.local.frequencies import Supports
 from giveortake.local.survey import (
     PRIME,
@@ -25,19 +22,17 @@ from giveortake.local.survey import (
     Interval,
     checked_texts,
     fingerprints,
-    fraction_text,
     is_one,
     is_unicode,
     numbered,
     packed_rows,
     quantile,
     ratio_below,
-    read_fraction,
     registered,
-    source,
     survey_epsilon,
     survey_name,
 )
+from giveortake.mechanisms.mechanism import source
 from giveortake.randomness import SYSTEM_ENTROPY, bernoulli, packed_bernoulli, uniform_integers
 
 if TYPE_CHECKING:
@@ -49,6 +44,16 @@ if TYPE_CHECKING:
 _ROW_BYTES = 2  # every report begins with the number of its hash function
 _SEED_BYTES = 16
 _STEPS = 64  # halvings of an interval that is at most 1 wide
+
+
+def grouped_sums(
+    groups: np.ndarray[Any, np.dtype[Any]], rows: np.ndarray[Any, np.dtype[np.uint8]], count: int, columns: int
+) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The column sums of the rows of every group 0 … count − 1, one line for each group."""
+    order = np.argsort(groups, kind="stable")
+    edges = np.searchsorted(groups[order], np.arange(count + 1))
+    together = rows[order]
+    return np.stack([column_sums(together[edges[one] : edges[one + 1]], columns) for one in range(count)])
 
 
 @registered
@@ -96,7 +101,7 @@ class CountMeanSketch(Supports):
     def from_parameters(cls, parameters: Mapping[str, Any]) -> CountMeanSketch:
         """The survey that `to_json` described."""
         return cls(
-            read_fraction("epsilon", parameters["epsilon"]),
+            rational("epsilon", parameters["epsilon"]),
             functions=parameters["functions"],
             buckets=parameters["buckets"],
             seed=parameters["seed"],
@@ -105,7 +110,7 @@ class CountMeanSketch(Supports):
 
     def parameters(self) -> dict[str, Any]:
         return {
-            "epsilon": fraction_text(self.epsilon),
+            "epsilon": str(self.epsilon),
             "functions": self.functions,
             "buckets": self.buckets,
             "seed": self.seed,
@@ -292,7 +297,7 @@ class HeavyHitters(Supports):
             raise InvalidParameter("alphabet", alphabet, "is not made of two or more different letters")
         object.__setattr__(self, "alphabet", alphabet)
         object.__setattr__(self, "prime", whole("prime", prime, least=2))
-        if self.prime > PRIME or not is_prime(self.prime):
+        if self.prime > PRIME or not _is_prime(self.prime):
             raise InvalidParameter("prime", prime, "is not a prime of at most 2^31 − 1")
         object.__setattr__(self, "ratio", ratio_below(self.epsilon))
 
@@ -300,7 +305,7 @@ class HeavyHitters(Supports):
     def from_parameters(cls, parameters: Mapping[str, Any]) -> HeavyHitters:
         """The survey that `to_json` described."""
         return cls(
-            read_fraction("epsilon", parameters["epsilon"]),
+            rational("epsilon", parameters["epsilon"]),
             length=parameters["length"],
             step=parameters["step"],
             alphabet=parameters["alphabet"],
@@ -310,7 +315,7 @@ class HeavyHitters(Supports):
 
     def parameters(self) -> dict[str, Any]:
         return {
-            "epsilon": fraction_text(self.epsilon),
+            "epsilon": str(self.epsilon),
             "length": self.length,
             "step": self.step,
             "alphabet": self.alphabet,
@@ -465,3 +470,8 @@ class HeavyHitters(Supports):
         return (
             extended if level else [prefix for prefix in extended if prefix.strip(_END)]
         )  # the empty text is no answer
+
+
+def _is_prime(number: int) -> bool:
+    """Whether a number below 2^32 is a prime."""
+    return number > 1 and all(number % divisor for divisor in range(2, isqrt(number) + 1))

@@ -19,20 +19,18 @@ from giveortake.local.survey import (
     Interval,
     Oracle,
     checked_interval,
-    fraction_text,
     interval_of,
     is_one,
     quantile,
     ratio_below,
-    read_fraction,
     registered,
     require_possible,
-    source,
     survey_epsilon,
     survey_name,
     whole_numbers,
 )
 from giveortake.mechanisms.histogram import elements
+from giveortake.mechanisms.mechanism import source
 from giveortake.randomness import bernoulli, uniform_integers
 
 if TYPE_CHECKING:
@@ -100,14 +98,14 @@ class Mean(Oracle):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Mean:
         """The survey that `to_json` described."""
-        low, high = (read_fraction("bounds", end) for end in parameters["bounds"])
-        epsilon = read_fraction("epsilon", parameters["epsilon"])
+        low, high = (rational("bounds", end) for end in parameters["bounds"])
+        epsilon = rational("epsilon", parameters["epsilon"])
         return cls((low, high), epsilon, method=parameters["method"], name=parameters.get("name", ""))
 
     def parameters(self) -> dict[str, Any]:
         return {
-            "bounds": [fraction_text(end) for end in self.bounds],
-            "epsilon": fraction_text(self.epsilon),
+            "bounds": [str(end) for end in self.bounds],
+            "epsilon": str(self.epsilon),
             "method": self.method,
         }
 

@@ -1,7 +1,4 @@
-"""A question with yes or no for an answer, randomised by coins, and its charts.
-
-Charts of a poll: what a report tells, and how many to ask.
-"""
+"""A question with yes or no for an answer, randomised by coins; and charts of what its reports tell."""
 
 from __future__ import annotations
 
@@ -22,18 +19,16 @@ from giveortake.local.survey import (
     Interval,
     Reports,
     as_array,
-    fraction_text,
     interval_of,
     is_one,
     quantile,
     ratio_below,
-    read_fraction,
     registered,
-    source,
     survey_epsilon,
     survey_name,
 )
 from giveortake.mechanisms.histogram import elements
+from giveortake.mechanisms.mechanism import source
 from giveortake.randomness import bernoulli
 
 if TYPE_CHECKING:
@@ -105,13 +100,13 @@ class Poll(Supports):
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Poll:
         """The poll that `to_json` described."""
         return cls(
-            truth=read_fraction("truth", parameters["truth"]),
-            otherwise=read_fraction("otherwise", parameters["otherwise"]),
+            truth=rational("truth", parameters["truth"]),
+            otherwise=rational("otherwise", parameters["otherwise"]),
             name=parameters.get("name", ""),
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"truth": fraction_text(self.truth), "otherwise": fraction_text(self.otherwise)}
+        return {"truth": str(self.truth), "otherwise": str(self.otherwise)}
 
     @property
     def ratio(self) -> Fraction:
@@ -151,7 +146,7 @@ class Poll(Supports):
         coins = source(entropy)
         honest = bernoulli(self.truth, answers.size, coins)
         reports = np.where(honest, answers, bernoulli(self.otherwise, answers.size, coins))
-        return bool(reports[0]) if is_one(values) else self._reports(reports.astype(np.int64))
+        return bool(reports[0]) if is_one(values) else Reports(self.fingerprint, reports.astype(np.int64), _YES_OR_NO)
 
     def estimate(
         self,
@@ -189,9 +184,6 @@ class Poll(Supports):
         if reports.size and not ((reports == 0) | (reports == 1)).all():
             raise DamagedReports("a report to this poll is neither 0 nor 1")
         return reports.astype(np.int64)
-
-    def _reports(self, data: np.ndarray[Any, np.dtype[Any]]) -> Reports:
-        return Reports(self.fingerprint, data, _YES_OR_NO)
 
     @staticmethod
     def _coded(values: Any) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -1,6 +1,6 @@
-"""RAPPOR: Bloom filters with a permanent and an instantaneous response, and their decoding.
+"""RAPPOR: Bloom filters with a permanent and an instantaneous response, decoded by a regression.
 
-Estimate which texts set the bits of Bloom filters: a weighted regression with its own standard errors.
+Which texts set the bits of the filters is estimated by a weighted regression with its own standard errors.
 """
 
 from __future__ import annotations
@@ -18,25 +18,23 @@ import numpy as np
 from giveortake.answers import Answer, Column
 from giveortake.arguments import told_by_name
 from giveortake.errors import DamagedReports, InvalidParameter
-from giveortake.exact import Number, closed_probability, log_up, open_probability, positive, whole
+from giveortake.exact import Number, closed_probability, log_up, open_probability, positive, rational, whole
 from giveortake.local.categories import set_bits
 from giveortake.local.survey import (
     USUAL,
     Oracle,
     checked_texts,
-    fraction_text,
     is_one,
     numbered,
     packed_rows,
     quantile,
     ratio_below,
-    read_fraction,
     registered,
     require_possible,
-    source,
     survey_epsilon,
     survey_name,
 )
+from giveortake.mechanisms.mechanism import source
 from giveortake.randomness import bernoulli, packed_bernoulli, uniform_integers
 
 if TYPE_CHECKING:
@@ -181,9 +179,9 @@ class Rappor(Oracle):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Rappor:
         """The survey that `to_json` described."""
-        unset, set_ = (read_fraction("instantaneous", chance) for chance in parameters["instantaneous"])
+        unset, set_ = (rational("instantaneous", chance) for chance in parameters["instantaneous"])
         return cls(
-            read_fraction("epsilon", parameters["epsilon"]),
+            rational("epsilon", parameters["epsilon"]),
             bits=parameters["bits"],
             hashes=parameters["hashes"],
             cohorts=parameters["cohorts"],
@@ -193,11 +191,11 @@ class Rappor(Oracle):
 
     def parameters(self) -> dict[str, Any]:
         return {
-            "epsilon": fraction_text(self.epsilon),
+            "epsilon": str(self.epsilon),
             "bits": self.size,
             "hashes": self.hashes,
             "cohorts": self.cohorts,
-            "instantaneous": [fraction_text(chance) for chance in self.instantaneous],
+            "instantaneous": [str(chance) for chance in self.instantaneous],
         }
 
     # -- probabilities ----------------------------------------------------------------------------------------

@@ -20,7 +20,8 @@ from giveortake.errors import (
 from giveortake.exact import Number, decimal_up, positive
 from giveortake.local.poll import SPELLINGS, Poll
 from giveortake.local.rappor import Rappor
-from giveortake.local.survey import Oracle, checked_texts, from_json, is_one, source, without_repetition
+from giveortake.local.survey import Oracle, checked_texts, from_json, is_one, without_repetition
+from giveortake.mechanisms.mechanism import source
 from giveortake.randomness import uniform_integers
 
 if TYPE_CHECKING:

@@ -1,16 +1,14 @@
-"""The base of all surveys: rational coins, intervals, reports, and the registry of kinds.
+"""The base of all surveys: a randomiser that respondents run, and an estimator for whoever collects the reports.
 
 - Texts as answers: checked, and as numbers that hash functions take.
 - Coins with rational probabilities that never spend more than ε.
 - Intervals for a probability, from the number of successes in a number of trials.
+- What respondents send: randomised answers, and the survey they belong to; and the registry of kinds of surveys.
 
 Theorem [ZS13]: let X be binomial (n, θ), H(x, θ) = x ln(x/θ) + (1−x) ln((1−x)/(1−θ)), and C(k) = Φ(±√(2n·H(k/n, θ)))
 with the sign of k/n − θ for 0 < k < n, C(0) = (1−θ)^n, C(n) = 1 − θ^n. Then C(k) ≤ P[X ≤ k] ≤ C(k+1). So the θ for
 which neither tail is below α/2 lie in an interval that needs no limit theorem and is at most one success wider on
 either side than Clopper and Pearson's.
-
-- What respondents send: randomised answers, and the survey they belong to.
-- The base of all surveys: a randomiser that respondents run, and an estimator for whoever collects the reports.
 """
 
 from __future__ import annotations
@@ -32,7 +30,6 @@ from giveortake.errors import HIDDEN, DamagedReports, ForeignReports, GiveOrTake
 from giveortake.exact import Number, decimal_up, exp_down, exp_up, log_up, positive, rational
 from giveortake.mechanisms.histogram import elements
 from giveortake.privacy import PureDP, events
-from giveortake.randomness import SYSTEM_ENTROPY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -546,21 +543,6 @@ def survey_name(name: str) -> str:
     return name.strip()
 
 
-def source(entropy: Entropy | None) -> Entropy:
-    """The source given, or the operating system's."""
-    return SYSTEM_ENTROPY if entropy is None else entropy
-
-
 def is_one(values: Any) -> bool:
     """Whether this is one answer rather than a list or a column of them."""
     return isinstance(values, str | bytes) or not hasattr(values, "__len__")
-
-
-def fraction_text(number: Fraction) -> str:
-    """An exact fraction as JSON holds it."""
-    return str(number)
-
-
-def read_fraction(name: str, value: Any) -> Fraction:
-    """An exact fraction that JSON held."""
-    return rational(name, value)

@@ -5,13 +5,11 @@ The functions are for everyday use; the classes implement them.
 
 from giveortake.mechanisms.additive import DiscreteGaussian, Gaussian, Geometric, Laplace
 from giveortake.mechanisms.functions import exponential, gaussian, histogram, laplace, margin, randomized_response
-from giveortake.mechanisms.histogram import DiscoveredHistogram, Histogram
+from giveortake.mechanisms.histogram import DiscoveredHistogram, Histogram, RandomizedResponse
 from giveortake.mechanisms.lattice import Lattice
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive
 from giveortake.mechanisms.partition_selection import KeySelection, WeightedKeys
-from giveortake.mechanisms.randomized_response import RandomizedResponse
-from giveortake.mechanisms.selection import Exponential, PermuteAndFlip, ReportNoisyMax
-from giveortake.mechanisms.sparse_vector import AboveThreshold
+from giveortake.mechanisms.selection import AboveThreshold, Exponential, PermuteAndFlip, ReportNoisyMax
 
 __all__ = [
     "AboveThreshold",

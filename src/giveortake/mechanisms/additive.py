@@ -1,10 +1,7 @@
-"""Additive noise: Laplace, Gaussian, geometric and discrete Gaussian mechanisms, for integers and on a lattice.
+"""Additive noise: Laplace [DMNS06], Gaussian [BW18], geometric and discrete Gaussian [CKS20] mechanisms.
 
-- Mechanisms that add independent integer noise to an integer or to every integer of an array.
-- The Laplace mechanism [DMNS06], [Fre18, theorem 11].
-- The Gaussian mechanism, calibrated by the exact curve [BW18].
-- The discrete Gaussian mechanism [CKS20].
-- The lattice for numbers and the noise they get: prepared once for equal parameters, without looking at values.
+They add independent integer noise to an integer or to every integer of an array. Real numbers are put on a lattice,
+prepared once for equal parameters, without looking at values.
 """
 
 from __future__ import annotations
@@ -21,9 +18,8 @@ from giveortake.caching import cached
 from giveortake.errors import InvalidParameter
 from giveortake.exact import at_least, ceiling, exp_down, log_up, open_probability, positive, whole
 from giveortake.mechanisms import lattice
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.mechanisms.lattice import Lattice
-from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, scale_for, source
+from giveortake.mechanisms.mechanism import BoundedIntegers, Mechanism, Sensitive, opened, scale_for, source
 from giveortake.mechanisms.tails import LaplaceTail, NormalTail
 from giveortake.privacy import events, gaussian_mu
 from giveortake.randomness import discrete_gaussian, rounded_laplace, rounded_normal, two_sided_geometric
@@ -89,10 +85,10 @@ class RoundedNoise(AdditiveNoise):
     def event_within(self, l1: Fraction, l2: Fraction) -> Event:
         """The event of a release, when one unit moves the integers by at most `l1` in L1 and `l2` in L2."""
 
-    def told(self, step: Fraction) -> str:
+    def description(self, step: Fraction) -> str:
         """The noise in words; `step` is what one step is worth.
 
-        >>> gt.mechanisms.Laplace(10).told(Fraction(1, 2))
+        >>> gt.mechanisms.Laplace(10).description(Fraction(1, 2))
         'Laplace noise of scale 5'
         """
         return f"{self.label} noise of scale {float(self.scale_in_steps * step):.6g}"

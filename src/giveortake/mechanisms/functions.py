@@ -10,9 +10,8 @@ from giveortake.arguments import told_by_name
 from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.mechanisms import lattice
 from giveortake.mechanisms.additive import gaussian_on_lattice, laplace_on_lattice, mu_of
-from giveortake.mechanisms.histogram import DiscoveredHistogram, Histogram, require_delta
+from giveortake.mechanisms.histogram import DiscoveredHistogram, Histogram, RandomizedResponse, require_delta
 from giveortake.mechanisms.mechanism import scale_for
-from giveortake.mechanisms.randomized_response import RandomizedResponse
 from giveortake.mechanisms.selection import Exponential
 from giveortake.privacy.guarantee import checked_neighbours
 

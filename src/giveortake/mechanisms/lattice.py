@@ -1,14 +1,12 @@
 """Real numbers on a public lattice: rounding to steps, and input of any shape.
 
-Real numbers put on a public lattice before anything is added to them.
-
 Noise added to a floating-point number leaves traces of that number in the low bits of the sum [Mir12]. A value that
 was first moved to the nearest multiple of a public granularity g leaves none: the release is a multiple of g
 whatever the value was. Moving costs sensitivity, which is derived here and never assumed.
 
-- Numbers in, numbers out: Python numbers, numpy arrays, and columns of Polars, pandas or Arrow.
-- A column is read through numpy's array protocol. What comes back has the shape of what went in, and its type
-  follows from the released numbers alone: int64 when every one of them fits, Python integers otherwise.
+Python numbers, numpy arrays, and columns of Polars, pandas or Arrow are read through numpy's array protocol. What comes
+back has the shape of what went in, and its type follows from the released numbers alone: int64 when every one of them
+fits, Python integers otherwise.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ import numpy.typing as npt
 
 from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.exact import ceiling, positive, sqrt_up
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.randomness import IntArray, integers, narrowed
 
 if TYPE_CHECKING:

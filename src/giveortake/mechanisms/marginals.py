@@ -1,7 +1,7 @@
-"""Marginals measured by residuals and by interactions.
+"""Marginals measured by residuals: what a table says that no table over fewer of its attributes does [XWZK23].
 
-- Residuals of marginals [XWZK23]: what a table over some attributes says that no table over fewer of them does.
-- What a table of counts tells beyond its single columns, with Gaussian noise [XWZK23].
+`Residual` measures that part of one table; tables are rebuilt from such parts. `InteractionResiduals` measures all that
+a table tells beyond its single columns.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.exact import Number
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
+    from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.privacy.guarantee import Neighbours
     from giveortake.randomness import Entropy, IntArray
 
@@ -206,7 +206,7 @@ def covariance(sizes: Sequence[int], variances: Mapping[tuple[int, ...], float])
 
 @final
 @dataclass(frozen=True, slots=True)
-class Interactions(Mechanism["Integers", "npt.NDArray[Any]"]):
+class InteractionResiduals(Mechanism["Integers", "npt.NDArray[Any]"]):
     """A table of counts, of which the total and all sums of one column are taken out, with normal noise.
 
     Let Π be the number of cells and H the projection that takes out constants and what one column alone explains. The
@@ -221,7 +221,7 @@ class Interactions(Mechanism["Integers", "npt.NDArray[Any]"]):
     s² is the greatest ‖H(e − e′)‖² over all ways in which two cells can agree on some columns. m rows move it by at
     most m times as much.
 
-    >>> Interactions((2, 2), 1).moved("add-remove")
+    >>> row_sensitivity((2, 2), "add-remove")
     Fraction(1, 2)
     """
 
@@ -241,12 +241,8 @@ class Interactions(Mechanism["Integers", "npt.NDArray[Any]"]):
         """How many cells the table has."""
         return math.prod(self.shape)
 
-    def moved(self, neighbours: Neighbours) -> Fraction:
-        """How far one row moves H·x in L2, rounded up."""
-        return moved_by_row(self.shape, neighbours)
-
     def event(self, sensitivity: Number = 1) -> events.Gaussian:
-        """A release that one unit moves by at most `sensitivity`: `moved`, times the rows that a unit may have."""
+        """A release that one unit moves by at most `sensitivity`: `row_sensitivity`, times the rows of a unit."""
         return events.Gaussian(self.sigma / exact.positive("sensitivity", sensitivity))
 
     def release(
@@ -270,7 +266,7 @@ def projected(table: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return projection
 
 
-def moved_by_row(shape: tuple[int, ...], neighbours: Neighbours) -> Fraction:
+def row_sensitivity(shape: tuple[int, ...], neighbours: Neighbours) -> Fraction:
     """How far one row moves H·x for a table of that shape, in L2, rounded up."""
     length = _product(shape, (True,) * len(shape))
     if neighbours == "change-one":

@@ -1,7 +1,7 @@
 """Partition selection: which discovered groups may be shown.
 
-- Which keys found in the data may be shown, with the best chance for each [DVG22].
-- Which keys found in the data may be shown, by Gaussian noise on weights that each unit shares out [GGKSW20].
+`KeySelection` shows each with the best chance there is [DVG22]; `WeightedKeys` by Gaussian noise on weights that each
+unit shares out among its groups [GGKSW20].
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.exact import Ball, Number
-    from giveortake.mechanisms.histogram import Found
+    from giveortake.mechanisms.histogram import KeyTotals
     from giveortake.randomness import Entropy
 
 
@@ -125,7 +125,7 @@ class KeySelection(Mechanism[Mapping[Hashable, int], list[Hashable]]):
         selected = self._select(list(persons), list(persons.values()), entropy)
         return sorted(selected, key=lambda key: (type(key).__name__, repr(key)))
 
-    def select(self, value: Found[Key], entropy: Entropy | None = None) -> list[Key]:
+    def select(self, value: KeyTotals[Key], entropy: Entropy | None = None) -> list[Key]:
         """The keys selected, in their order; `value` holds the keys and the numbers of persons."""
         keys, counts = value.open(self)
         return self._select(keys, counts.tolist(), entropy)
@@ -249,11 +249,13 @@ class WeightedKeys(Mechanism[Any, Any]):
         selected, noisy = shown_keys(self.noise, self.threshold, keys, total, entropy)
         return dict(zip(selected, noisy.tolist(), strict=True))
 
-    def select(self, value: Found[Key], entropy: Entropy | None = None) -> list[Key]:
+    def select(self, value: KeyTotals[Key], entropy: Entropy | None = None) -> list[Key]:
         """The keys that are shown; `value` holds the keys and the weights."""
-        return self.shown(value, entropy)[0]
+        return self.release_with_numbers(value, entropy)[0]
 
-    def shown(self, value: Found[Key], entropy: Entropy | None = None) -> tuple[list[Key], npt.NDArray[Any]]:
+    def release_with_numbers(
+        self, value: KeyTotals[Key], entropy: Entropy | None = None
+    ) -> tuple[list[Key], npt.NDArray[Any]]:
         """The keys that are shown and their noisy weights."""
         return shown_keys(self.noise, self.threshold, *value.open(self), entropy)
 

@@ -1,8 +1,8 @@
-"""Prefix sums and running counts: strategy matrices and trees, and their noise.
+"""Prefix sums and running counts: their strategy matrices, and their noise.
 
-- Trees over bins with many branches and least-squares estimates [HRMS10; QYL13]: the strategy for Laplace noise.
-- The square root of the matrix of running totals, on whole numbers [HUU23; FHU23]: the strategy for Gaussian noise.
-- One step of a running count: a row of the square root of running totals, with noise [HUU23; FHU23].
+`ConsistentTree` sums bins in a tree with many branches, estimated by least squares [HRMS10; QYL13]: the strategy for
+Laplace noise. `SquareRoot` is the square root of the matrix of running totals, on whole numbers [HUU23; FHU23]: the
+strategy for Gaussian noise. `RunningCount` releases one row of it at a time.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from giveortake.errors import LedgerMismatch
 from giveortake.exact import sqrt_up
 from giveortake.mechanisms import lattice
 from giveortake.mechanisms.additive import Gaussian
-from giveortake.mechanisms.bounded_integers import PrefixStrategy
-from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened
+from giveortake.mechanisms.mechanism import Mechanism, PrefixStrategy, Sensitive, opened
 from giveortake.privacy import events
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.exact import Number
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
+    from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.privacy.guarantee import Neighbours
     from giveortake.randomness import Entropy, IntArray
 
@@ -265,7 +264,7 @@ class RunningCount(Mechanism["Integers", int]):
 
         It is rounded up to few digits, so that its price is never a little above the budget that it was made for.
         """
-        least = moved(horizon, rows, neighbours) / mu
+        least = running_count_sensitivity(horizon, rows, neighbours) / mu
         grain = exact.power_of_two_at_least(least) / 2**41
         return cls(horizon, (least // grain + 2) * grain)
 
@@ -306,7 +305,7 @@ class RunningCount(Mechanism["Integers", int]):
         return int(Gaussian(self.sigma).release(exactly, entropy))
 
 
-def moved(horizon: int, rows: int, neighbours: Neighbours) -> Fraction:
+def running_count_sensitivity(horizon: int, rows: int, neighbours: Neighbours) -> Fraction:
     """How far a unit of `rows` rows moves all steps together, in L2, rounded up."""
     once = rows * SquareRoot(horizon).l2
     return once if neighbours == "add-remove" else once * exact.sqrt_up(Fraction(2))

@@ -1,28 +1,30 @@
-"""Selection of one of several candidates: exponential mechanism, permute-and-flip, report-noisy-max.
+"""Private selection: one of several candidates, or the first value above a threshold.
 
-- The base of the three mechanisms that select one of several candidates.
-- The exponential mechanism [MT07], [Fre18, definition 9].
-- Report-noisy-max with Laplace noise [DR14, section 3.3].
-- Which of several tables of counts a model fits worst, selected by the exponential mechanism.
+The exponential mechanism [MT07], [Fre18, definition 9], permute-and-flip [MS20] and report-noisy-max [DR14, section
+3.3] select a candidate by its utility; `WorstMarginalSelection` selects the table that a model fits worst, by the first
+of them. `AboveThreshold` is the sparse vector technique, in one sound variant [DR14, algorithm 1]; `SparseVectorCheck`
+compares counts with an expectation by it, and `NoisyCount` measures them.
 """
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, final
+from threading import Lock
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeAlias, final
 
 import numpy as np
 
 from giveortake import exact
-from giveortake.errors import InvalidParameter
+from giveortake.errors import HIDDEN, InvalidParameter, LedgerMismatch, MechanismSpent, SensitiveValue
 from giveortake.exact import GREATEST, at_least, log_up, positive, whole
 from giveortake.mechanisms import lattice
 from giveortake.mechanisms.additive import miss_probability
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, scale_for, source
 from giveortake.privacy import events
-from giveortake.randomness import noisy_argmax
+from giveortake.randomness import noisy_argmax, rounded_laplace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,13 +32,15 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.exact import Number
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
+    from giveortake.mechanisms.additive import Gaussian
     from giveortake.mechanisms.lattice import Numeric
+    from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.privacy.guarantee import Neighbours
     from giveortake.randomness import Entropy
     from giveortake.randomness.selection import Noise, Scores
 
     Integers: TypeAlias = BoundedIntegers | npt.NDArray[Any]
+    Chosen: TypeAlias = npt.NDArray[np.bool_]
 
 
 class NoisySelection(Mechanism["Numeric", int]):
@@ -196,7 +200,7 @@ class Candidate:
     handicap: int = 0
 
     @classmethod
-    def of(cls, counts: npt.NDArray[np.float64], *, weight: int = 1, handicap: float = 0.0) -> Candidate:
+    def from_counts(cls, counts: npt.NDArray[np.float64], *, weight: int = 1, handicap: float = 0.0) -> Candidate:
         """A model's counts and a handicap in rows, put on the lattice first."""
         if not (np.isfinite(counts).all() and np.abs(counts).max(initial=0) < _MOST and abs(handicap) < _MOST):
             raise InvalidParameter("counts", "of a model", "are not numbers of rows")
@@ -207,7 +211,7 @@ class Candidate:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Misfits(Mechanism["Sequence[Integers | Sensitive[Integers]]", int]):
+class WorstMarginalSelection(Mechanism["Sequence[Integers | Sensitive[Integers]]", int]):
     """Select table i with probability proportional to exp(weightᵢ·(Σ|F·xᵢ − expectedᵢ| − handicapᵢ) / scale).
 
     Guarantee: a selection is that of the exponential mechanism [MT07] for scores of sensitivity d: weights are at most
@@ -269,3 +273,204 @@ class Misfits(Mechanism["Sequence[Integers | Sensitive[Integers]]", int]):
 
 def _distance(counts: BoundedIntegers, expected: npt.NDArray[np.int64]) -> int:
     return counts.mapped(np.ravel, 1).times(FINENESS).distance(expected.ravel())
+
+
+@final
+class AboveThreshold(Mechanism["Numeric", bool]):
+    """Say of one integer after another whether it is above a threshold, until the first one that is.
+
+    Guarantee [DR14, theorem 3.23]: for values of sensitivity d, a whole number of steps, all answers together are
+    ε-DP, however many there are, if they stop at the first True: the threshold is moved once by Laplace noise of
+    scale 2d/ε, each value by fresh noise of scale 4d/ε. The proof shifts the threshold's noise by d and one value's
+    by 2d; both noises are on the integers, where a shift by whole steps changes no probability by more than the
+    factor it needs. No noisy value is ever shown, and after the first True the object refuses to answer.
+
+    >>> alarm = AboveThreshold(threshold=100, epsilon=50)
+    >>> alarm.release(3), alarm.release(197)
+    (False, True)
+    """
+
+    __slots__ = ("_lock", "_noisy_threshold", "_process", "_spent", "epsilon", "sensitivity", "threshold")
+
+    citation: ClassVar[str] = "Dwork, Roth: The algorithmic foundations of differential privacy, section 3.6, 2014"
+
+    def __init__(self, threshold: Number, epsilon: Number, sensitivity: int = 1) -> None:
+        self.threshold = exact.ceiling(exact.rational("threshold", threshold))
+        self.epsilon = exact.spendable("epsilon", epsilon)
+        self.sensitivity = exact.whole("sensitivity", sensitivity)
+        self._lock = Lock()
+        self._process = os.getpid()
+        self._spent = False
+        self._noisy_threshold: int | None = None
+
+    @property
+    def spent(self) -> bool:
+        """Whether it has said True."""
+        return self._spent
+
+    def event(self, sensitivity: Number | None = None) -> events.AboveThreshold:
+        """The event of all answers together."""
+        step = self.sensitivity if sensitivity is None else exact.at_least("sensitivity", sensitivity)
+        return events.AboveThreshold(self.epsilon * step / self.sensitivity)
+
+    def release(self, value: Numeric | Sensitive[Numeric], entropy: Entropy | None = None) -> bool:
+        """Whether this value, with noise, reaches the threshold with noise."""
+        coins = source(entropy)
+        integer = lattice.whole_numbers("value", opened(value, self))
+        if integer.shape is not None:
+            raise InvalidParameter("value", HIDDEN, "is not one integer", hint="ask about one value at a time")
+        with self._lock:
+            self._require_unspent()
+            if self._noisy_threshold is None:
+                self._noisy_threshold = self.threshold + self._noise(2, coins)
+            above = int(integer.flat[0]) + self._noise(4, coins) >= self._noisy_threshold
+            self._spent = above
+            return above
+
+    def __reduce_ex__(self, _protocol: object) -> NoReturn:
+        raise SensitiveValue("a copy of an AboveThreshold could say True twice with the same noise")
+
+    def margin(self, confidence: Number = Fraction(95, 100), *, questions: int) -> Fraction:
+        """How far from the threshold values must be for none of that many answers to be wrong [DR14, theorem 3.24]."""
+        miss = miss_probability(confidence)
+        questions = exact.whole("questions", questions)
+        continuous = 8 * self.sensitivity * exact.log_up(2 * questions / miss) / self.epsilon
+        return continuous + 1  # two roundings of at most half a step each
+
+    def _require_unspent(self) -> None:
+        if self._spent:
+            raise MechanismSpent(
+                "this AboveThreshold has said True and may not answer again",
+                hint="make a new one: it is a new charge to the budget",
+            )
+        if os.getpid() != self._process:
+            raise MechanismSpent(
+                "this AboveThreshold belongs to the process that made it, and a fork has copied its noise",
+                hint="make a new one in this process: it is a new charge to the budget",
+            )
+
+    def _noise(self, width: int, entropy: Entropy) -> int:
+        scale = width * self.sensitivity / self.epsilon
+        draw: Any = rounded_laplace(scale, 1, entropy)[0]
+        return int(draw)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyCount(Mechanism["Integers", int]):
+    """How many rows are in the chosen cells, with normal noise.
+
+    Guarantee: a row is in one cell, so that it moves the count by at most 1, added, removed or changed; with that
+    sensitivity the release is that of `Gaussian`.
+    """
+
+    chosen: Chosen
+    noise: Gaussian
+
+    citation: ClassVar[str] = "Hardt, Rothblum: A multiplicative weights mechanism, FOCS 2010"
+
+    def event(self, sensitivity: Number = 1) -> events.Gaussian:
+        """A Gaussian release; `sensitivity` is the number of rows of a unit."""
+        return self.noise.event(sensitivity)
+
+    def release(self, value: Integers | Sensitive[Integers], entropy: Entropy | None = None) -> int:
+        """The noisy count."""
+        count = _count(lattice.bounded("value", opened(value, self)), self.chosen)
+        return int(np.asarray(self.noise.release(count, entropy))[0])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PaddedThreshold(Mechanism["Numeric", bool]):
+    """The sparse vector technique of `AboveThreshold`, whose noisy threshold is stored under a pad between comparisons.
+
+    Guarantee [DR14, theorem 3.23]: `drawn` moves the threshold once, by the noise of `AboveThreshold`; every comparison
+    with it has fresh noise; if they stop at the first True, all of them together are ε-DP for values of sensitivity d.
+    A number below a pad of 256 secret bits, each pad used once, tells nothing to whoever does not have the pad. So no
+    process has to remember it, and whoever goes on compares with the very same threshold.
+    """
+
+    threshold: int
+    epsilon: Fraction
+    sensitivity: int = 1
+
+    citation: ClassVar[str] = AboveThreshold.citation
+
+    def event(self, sensitivity: Number | None = None) -> events.AboveThreshold:
+        """The event of all answers together."""
+        step = self.sensitivity if sensitivity is None else exact.at_least("sensitivity", sensitivity)
+        return events.AboveThreshold(self.epsilon * step / self.sensitivity)
+
+    def drawn(self, pad: Sensitive[Any], entropy: Entropy | None = None) -> int:
+        """The threshold with its noise, under a pad. It is drawn once."""
+        noisy = self.threshold + self._noise(2, source(entropy))
+        return (noisy + _number(opened(pad, self))) % _PADS
+
+    def release(self, value: Numeric | Sensitive[Numeric], entropy: Entropy | None = None) -> bool:
+        """It compares only with a threshold that was drawn: see `is_above`."""
+        raise MechanismSpent("no threshold was drawn", hint="draw one, which is charged")
+
+    def is_above(
+        self,
+        value: Numeric | Sensitive[Numeric],
+        under_pad: int,
+        pad: Sensitive[Any],
+        entropy: Entropy | None = None,
+    ) -> bool:
+        """Whether a value, with fresh noise, reaches the threshold that was drawn and stored."""
+        noisy = (under_pad - _number(opened(pad, self))) % _PADS
+        noisy -= _PADS if noisy >= _PADS // 2 else 0
+        if abs(noisy) >= _MOST:
+            raise LedgerMismatch(
+                "the threshold cannot be read: the secret beside the ledger's mark is another one",
+                hint="put the mark's folder back, or ask for new weights",
+            )
+        (number,) = lattice.whole_numbers("value", opened(value, self)).flat.tolist()
+        return int(number) + self._noise(4, source(entropy)) >= noisy
+
+    def margin(self, confidence: Number = Fraction(95, 100), *, questions: int) -> Fraction:
+        """That of `AboveThreshold`."""
+        return AboveThreshold(self.threshold, self.epsilon, self.sensitivity).margin(confidence, questions=questions)
+
+    def _noise(self, width: int, entropy: Entropy) -> int:
+        draw: Any = rounded_laplace(width * self.sensitivity / self.epsilon, 1, entropy)[0]
+        return int(draw)
+
+
+def _number(pad: Any) -> int:
+    return int(pad)
+
+
+_PADS = 1 << 256
+_MOST = 1 << 200  # of a threshold with its noise: what is greater was read with the wrong pad
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseVectorCheck(Mechanism["Integers", bool]):
+    """Whether the number of rows in the chosen cells is far from what was expected, by the sparse vector technique.
+
+    Guarantee: |count − expected|, of a whole number that was expected, is moved by a row by at most 1; `guard`, which
+    was made for that sensitivity and charged when its threshold was drawn, says whether it reaches that threshold.
+    """
+
+    chosen: Chosen
+    expected: int
+    guard: PaddedThreshold
+    under_pad: int
+    pad: Sensitive[Any]
+
+    citation: ClassVar[str] = "Hardt, Rothblum: A multiplicative weights mechanism, FOCS 2010"
+
+    def event(self, sensitivity: Number = 1) -> events.AboveThreshold:
+        """What the guard was charged for all its answers together."""
+        return self.guard.event()
+
+    def release(self, value: Integers | Sensitive[Integers], entropy: Entropy | None = None) -> bool:
+        """Whether the guard finds the count that far from the expected one."""
+        (count,) = _count(lattice.bounded("value", opened(value, self)), self.chosen).tolist()
+        return self.guard.is_above(abs(count - self.expected), self.under_pad, self.pad, entropy)
+
+
+def _count(counts: BoundedIntegers, chosen: Chosen) -> BoundedIntegers:
+    return counts.mapped(lambda limb: limb.ravel()[chosen.ravel()].sum(keepdims=True), int(chosen.sum()))

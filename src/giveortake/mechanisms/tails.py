@@ -1,8 +1,7 @@
-"""Tails of noise and of sums of noises, behind every margin.
+"""Tails of noise and of weighted sums of noises, behind every margin.
 
-- Noise is Laplace or normal, rounded to steps; rounding is left to the caller, who adds half a step for each.
-- How far from zero sums of very many weighted Laplace noises may lie, for a whole table of sums at once.
-- How far to one side a weighted sum of rounded Laplace noises may lie, as in sums of many noisy counts.
+Noise is Laplace or normal, rounded to steps; rounding is left to the caller, who adds half a step for each. There are
+bounds for single sums, for a whole table of sums of very many Laplace noises at once, and for one side of a sum.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Noise for sums of vectors: bounded sums, output perturbation, and gradients by trusted code.
+"""Gaussian noise for sums of vectors: bounded sums, output perturbation, and gradients by trusted code.
 
-- Gaussian noise for a sum of vectors, in which some cells weigh more than others.
-- Output perturbation: the last point of a fixed number of gradient steps, with noise; the others stay secret.
-- Gradients by code that a custodian trusts: called for each unit by itself, cut on integers, added up, with noise.
+`VectorNoise` is for sums in which some cells weigh more than others. `OutputPerturbation` releases the last point of a
+fixed number of gradient steps; the others stay secret. `TrustedGradients` calls a custodian's code for each unit by
+itself and adds up what it returns, cut on integers.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from giveortake import exact
 from giveortake.errors import InvalidParameter
 from giveortake.exact import sqrt_up
 from giveortake.mechanisms import lattice
-from giveortake.mechanisms.bounded_integers import MOST_ROWS, BoundedIntegers
-from giveortake.mechanisms.mechanism import Mechanism, Sensitive, opened, source
+from giveortake.mechanisms.mechanism import MOST_ROWS, BoundedIntegers, Mechanism, Sensitive, opened, source
 from giveortake.privacy import events
 from giveortake.randomness import rounded_normal
 
@@ -97,7 +96,7 @@ class VectorNoise(Mechanism["Integers", "npt.NDArray[Any]"]):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Slopes:
+class GradientOracle:
     """How many rows there are, and the sum of their gradients at a point, in steps."""
 
     rows: Sensitive[BoundedIntegers]
@@ -106,7 +105,7 @@ class Slopes:
 
 @final
 @dataclass(frozen=True, slots=True)
-class PerturbedDescent(Mechanism["Slopes", "Integers"]):
+class OutputPerturbation(Mechanism["GradientOracle", "Integers"]):
     """The k-th point of projected gradient descent on Σ ℓᵢ + Λ‖θ‖²/2, from zero and within a box, with normal noise.
 
     ℓᵢ is the loss of one row, cᵢ(⟨θ, xᵢ⟩)·xᵢ its gradient: |cᵢ| ≤ 1, cᵢ grows by at most M·t where its argument grows
@@ -146,11 +145,11 @@ class PerturbedDescent(Mechanism["Slopes", "Integers"]):
         """A Gaussian release; `sensitivity` is how far one unit moves the point, in steps."""
         return events.Gaussian(self.sigma / Fraction(sensitivity))
 
-    def moved(self, rows: int, *, changed: bool) -> Fraction:
+    def sensitivity(self, rows: int, *, changed: bool) -> Fraction:
         """How far a unit of `rows` rows moves the point, in steps; rounded up.
 
-        >>> made = PerturbedDescent(1, 2, 1, 1, 3, 1000, 1, Fraction(0), 1, 1)  # ½ · (1 + ¼), and 3 roundings of each
-        >>> float(made.moved(1, changed=False))
+        >>> mechanism = OutputPerturbation(1, 2, 1, 1, 3, 1000, 1, Fraction(0), 1, 1)
+        >>> float(mechanism.sensitivity(1, changed=False))  # ½ · (1 + ¼), and 3 roundings of each point
         628.0
         """
         k, root = self.passes, sqrt_up(Fraction(self.longest))
@@ -158,18 +157,18 @@ class PerturbedDescent(Mechanism["Slopes", "Integers"]):
         rounded = self.known_to / self.steepest + sqrt_up(Fraction(self.size)) / (2 * self.fineness)  # X is at least 1
         return ((2 if changed else 1) * stable + 2 * k * rounded) * self.fineness
 
-    def release(self, value: Slopes | Sensitive[Slopes], entropy: Entropy | None = None) -> Integers:
+    def release(self, value: GradientOracle | Sensitive[GradientOracle], entropy: Entropy | None = None) -> Integers:
         """The point with noise, in steps."""
-        point = BoundedIntegers.of(self.point(opened(value, self)), self.farthest * self.fineness)
+        point = BoundedIntegers.clamped(self.point(opened(value, self)), self.farthest * self.fineness)
         return point.plus(rounded_normal(self.sigma, self.size, source(entropy))).released().astype(object)
 
-    def point(self, slopes: Slopes) -> tuple[int, ...]:
+    def point(self, oracle: GradientOracle) -> tuple[int, ...]:
         """The point without noise, in exact fractions: every table takes the same number of passes."""
-        (rows,) = slopes.rows.open(self).tolist()
+        (rows,) = oracle.rows.open(self).tolist()
         inverse = self.strength + self.steepest * self.longest * int(rows)
         most, point = Fraction(self.farthest * self.fineness), (0,) * self.size
         for _ in range(self.passes):
-            gradient = slopes.gradient(point).open(self).tolist()
+            gradient = oracle.gradient(point).open(self).tolist()
             force = [
                 Fraction(int(slope) * self.fineness, self.unit) + self.strength * coordinate
                 for slope, coordinate in zip(gradient, point, strict=True)
@@ -226,7 +225,7 @@ class TrustedGradients(Mechanism["StepsOfUnits", "Integers"]):
 
     def release(self, value: StepsOfUnits | Sensitive[StepsOfUnits], entropy: Entropy | None = None) -> Integers:
         """The sum with noise, in steps."""
-        total = BoundedIntegers.of(self.summed(opened(value, self)), MOST_ROWS * self.bound)
+        total = BoundedIntegers.clamped(self.summed(opened(value, self)), MOST_ROWS * self.bound)
         return self.noise.release(Sensitive(total), entropy)
 
     def summed(self, units: StepsOfUnits) -> Integers:

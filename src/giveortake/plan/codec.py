@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import datetime as dt
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar, final
 
 from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
@@ -34,7 +35,6 @@ from giveortake.plan.question import (
     Question,
     Quotient,
     Window,
-    require_condition,
 )
 from giveortake.plan.relations import (
     Derive,
@@ -44,6 +44,7 @@ from giveortake.plan.relations import (
     KeepParts,
     PerPerson,
     Relation,
+    Scan,
     SemiJoin,
     Union,
     require_few_steps,
@@ -72,7 +73,7 @@ def question_to_json(question: Question, origin: Origin) -> dict[str, Json]:
         "having": None if question.having is None else _condition_to_json(question.having),
         "order": [_order_to_json(order) for order in question.order],
         "limit": question.limit,
-        "shown": list(question.shown),
+        "shown": list(question.columns),
         "distinct": question.distinct,
     }
 
@@ -82,60 +83,9 @@ def _relation_to_json(relation: Relation, origin: Origin) -> Json:
         for name, own in tables.items():
             if own is relation:
                 return [kind, name]
-
-    def source_to_json(source: Relation) -> Json:
-        return _relation_to_json(source, origin)
-
-    match relation:
-        case Filter():
-            return ["filter", source_to_json(relation.source), relation.condition.to_json()]
-        case Derive():
-            return [
-                "derive",
-                source_to_json(relation.source),
-                [[name, expression.to_json()] for name, expression in relation.named],
-            ]
-        case JoinPublic():
-            return [
-                "join public",
-                source_to_json(relation.source),
-                _public_to_json(relation.public),
-                relation.on.to_json(),
-                relation.public_column,
-                [list(pair) for pair in relation.taken],
-                relation.optional,
-            ]
-        case SemiJoin():
-            return [
-                "semi join",
-                source_to_json(relation.source),
-                _public_to_json(relation.public),
-                relation.on.to_json(),
-                relation.public_column,
-                None if relation.condition is None else relation.condition.to_json(),
-                relation.negated,
-            ]
-        case JoinPersons():
-            taken = [list(pair) for pair in relation.taken]
-            return [
-                "join persons",
-                source_to_json(relation.left),
-                source_to_json(relation.right),
-                taken,
-                relation.optional,
-            ]
-        case Union():
-            return ["union", source_to_json(relation.left), source_to_json(relation.right)]
-        case PerPerson():
-            features = [[name, feature.to_json()] for name, feature in relation.features]
-            return ["per person", source_to_json(relation.source), list(relation.keys), features]
-        case KeepParts():
-            return ["keep parts", source_to_json(relation.source), relation.column, relation.most]
-    raise QueryRefused(f"a {type(relation).__name__} that is none of the session's own tables cannot be written down")
-
-
-def _public_to_json(table: PublicTable) -> Json:
-    return [table.name, table.fingerprint]
+    if isinstance(relation, Scan):
+        raise QueryRefused("a Scan that is none of the session's own tables cannot be written down")
+    return relation.to_json(partial(_relation_to_json, origin=origin))
 
 
 def _output_to_json(output: Output) -> Json:
@@ -151,7 +101,7 @@ def _output_to_json(output: Output) -> Json:
             return [
                 "window",
                 output.function,
-                None if output.of is None else _output_to_json(output.of),
+                None if output.argument is None else _output_to_json(output.argument),
                 list(output.partition),
                 [_order_to_json(order) for order in output.order],
                 None if frame is None else [frame.before, frame.after, frame.peers],
@@ -253,12 +203,10 @@ class _Reader:
     def _require_plain(self, question: Question) -> None:
         """Check what questions do not check themselves, because SQL and frames cannot express it."""
         names = [*(name for name, _ in question.keys), *(name for name, _ in question.outputs)]
-        if not set(question.shown) <= set(names) or len(set(question.shown)) < len(question.shown):
+        if not set(question.columns) <= set(names) or len(set(question.columns)) < len(question.columns):
             _refuse("the plan shows columns that its answer does not have")
         if any(order.by is None and order.column not in names for order in question.order):
             _refuse("the plan orders by a column that its answer does not have")
-        if question.having is not None:
-            require_condition(question.having, dict(question.keys), question.relation.schema)
 
     # -- relations ------------------------------------------------------------------------------------------------
 

@@ -30,6 +30,20 @@ if TYPE_CHECKING:
 _LONGEST = 300
 
 
+def with_article(name: str) -> str:
+    """A name after its article.
+
+    >>> with_article("user_id"), with_article("Employee ID")
+    ('a user_id', 'an Employee ID')
+    """
+    return f"{'an' if name[:1].lower() in {'a', 'e', 'i', 'o'} else 'a'} {name}"
+
+
+def rows_without(person: str) -> str:
+    """The remark that rows in which nobody is named are in no answer."""
+    return f"rows without {with_article(person)} are left out"
+
+
 def described(questions: Sequence[Question]) -> str:
     """The questions of one charge, for whoever reads the ledger: aggregates, keys, tables and columns.
 
@@ -52,7 +66,7 @@ def _described(question: Question) -> str:
 
 
 def _measured(aggregate: Aggregate) -> str:
-    columns = {} if aggregate.of is None else dict.fromkeys(aggregate.of.columns())
+    columns = {} if aggregate.expression is None else dict.fromkeys(aggregate.expression.columns())
     return f"{aggregate.kind.value}{' of ' if columns else ''}{', '.join(columns)}"
 
 

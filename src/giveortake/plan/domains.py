@@ -94,6 +94,12 @@ class Kind(StrEnum):
         return self in {Kind.INTEGER, Kind.DECIMAL, Kind.REAL}
 
 
+def comparable(one: Kind, other: Kind) -> bool:
+    """Whether values of two kinds may be compared."""
+    moments = {Kind.DATE, Kind.TIMESTAMP}
+    return one is other or (one.is_number and other.is_number) or {one, other} <= moments
+
+
 _FITTING = {Kind.DATE: "date", Kind.TIMESTAMP: "date or a time without a zone"}
 
 

@@ -1,7 +1,4 @@
-"""Domains of conditions, choices, texts and conversions.
-
-Domains of truth values and of choices between values.
-"""
+"""Domains of conditions, of choices between values, of texts and of conversions."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, get_args
 
 from giveortake.errors import QueryRefused
-from giveortake.plan.domains import MOST_CHARACTERS, Domain, Kind, Period, Value, any_nullable
+from giveortake.plan.domains import MOST_CHARACTERS, Domain, Kind, Period, Value, any_nullable, comparable
 from giveortake.plan.expressions import (
     CSV_HINT,
     Call,
@@ -35,17 +32,11 @@ def _truth(domains: list[Domain]) -> Domain:
     return Domain(Kind.BOOLEAN, nullable=any_nullable(domains))
 
 
-def comparable(one: Domain, other: Domain) -> bool:
-    """Whether values of two domains may be compared."""
-    moments = {Kind.DATE, Kind.TIMESTAMP}
-    return one.kind is other.kind or (one.kind.is_number and other.kind.is_number) or {one.kind, other.kind} <= moments
-
-
 def compare(call: Call, domains: list[Domain]) -> Domain:
     """A comparison of values of one kind."""
     present = [domain for argument, domain in zip(call.arguments, domains, strict=True) if not is_missing(argument)]
     for domain in present[1:]:
-        if not comparable(present[0], domain):
+        if not comparable(present[0].kind, domain.kind):
             kinds = {present[0].kind, domain.kind}
             moments = kinds & {Kind.DATE, Kind.TIMESTAMP}
             dated = moments and (any(map(_is_written_text, call.arguments)) or any(kind.is_number for kind in kinds))

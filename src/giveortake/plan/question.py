@@ -1,10 +1,10 @@
-"""Questions: aggregates, what is computed from them, conditions on answers.
+"""Questions: what is asked of which rows, and what is computed from the answer for free.
 
 - Aggregates: measured over the rows of a group, or computed exactly from one person's rows.
-- What is computed from answers: functions of noisy numbers, and of the rows of the noisy answer.
-- All of it is post-processing: it reads what was released, and is free. SQL and frames both use the tables here.
-- Checks of HAVING: which comparisons there are, and between what.
-- Questions: what is asked of which rows, and what is computed from the answers for free.
+- Post-processing: functions of noisy numbers, and of the rows of the noisy answer. They read what was released.
+- HAVING: which comparisons there are, and between what.
+
+SQL and frames both use the tables of functions here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.advice import declaring
 from giveortake.errors import QueryRefused
-from giveortake.plan.domains import Domain, Kind
+from giveortake.plan.domains import Domain, Kind, comparable
 from giveortake.plan.expressions import Call, ColumnReference, Expression, Literal, require_shallow
 from giveortake.plan.relations import Derive, JoinPublic, Relation, Scan, Union, require_short_keys, require_short_texts
 
@@ -75,13 +75,13 @@ _FEATURES = {
 @final
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One aggregate of an expression; or of pairs (y, x), where `of` is y and `beside` is x, as in SQL.
+    """One aggregate of an expression; or of pairs (y, x), where `expression` is y and `beside` is x, as in SQL.
 
     `quantile` is the fraction of a quantile.
     """
 
     kind: AggregateKind
-    of: Expression | None = None
+    expression: Expression | None = None
     quantile: Fraction | None = None
     beside: Expression | None = None
 
@@ -96,7 +96,7 @@ class Aggregate:
     @property
     def expressions(self) -> tuple[Expression, ...]:
         """The expressions that it aggregates."""
-        return tuple(expression for expression in (self.of, self.beside) if expression is not None)
+        return tuple(expression for expression in (self.expression, self.beside) if expression is not None)
 
     @property
     def is_distinct(self) -> bool:
@@ -134,8 +134,8 @@ class Aggregate:
         rows = None if most_rows is None else Fraction(most_rows)
         if self.kind in _COUNTS:
             return Domain(Kind.INTEGER, Fraction(0), rows, nullable=False)
-        assert self.of is not None  # noqa: S101 (the others are of something)
-        least, greatest = self.of.domain(schema).ends()
+        assert self.expression is not None  # noqa: S101 (the others are of something)
+        least, greatest = self.expression.domain(schema).ends()
         if self.kind is AggregateKind.SUM:
             low = None if rows is None else min(Fraction(0), rows * least)
             high = None if rows is None else max(Fraction(0), rows * greatest)
@@ -145,8 +145,12 @@ class Aggregate:
     def released(self, person: str | None) -> Aggregate:
         """The aggregate to release: extremes become quantiles, distinct values of the person's column persons."""
         if self.kind in _EXTREMES:
-            return Aggregate(AggregateKind.QUANTILE, self.of, _EXTREMES[self.kind])
-        if self.kind is AggregateKind.COUNT_DISTINCT and person is not None and self.of == ColumnReference(person):
+            return Aggregate(AggregateKind.QUANTILE, self.expression, _EXTREMES[self.kind])
+        if (
+            self.kind is AggregateKind.COUNT_DISTINCT
+            and person is not None
+            and self.expression == ColumnReference(person)
+        ):
             return Aggregate(AggregateKind.COUNT_PERSONS)
         return self
 
@@ -160,12 +164,12 @@ class Aggregate:
             case AggregateKind.COUNT_ROWS:
                 return count_if(condition)
             case _:
-                assert self.of is not None  # noqa: S101 (the others are of something)
-                return replace(self, of=_when(condition, self.of))
+                assert self.expression is not None  # noqa: S101 (the others are of something)
+                return replace(self, expression=_when(condition, self.expression))
 
     def to_json(self) -> Any:
         """The aggregate as plain lists, numbers and text."""
-        first = None if self.of is None else self.of.to_json()
+        first = None if self.expression is None else self.expression.to_json()
         second = [] if self.beside is None else [self.beside.to_json()]
         return [str(self.kind), first, None if self.quantile is None else str(self.quantile), *second]
 
@@ -367,7 +371,7 @@ class Window:
     """
 
     function: str
-    of: Output | None = None
+    argument: Output | None = None
     partition: tuple[str, ...] = ()
     order: tuple[Order, ...] = ()
     frame: Frame | None = None
@@ -376,7 +380,7 @@ class Window:
     def __post_init__(self) -> None:
         needs, ordered = WINDOWS[self.function]
         name = self.function.upper()
-        if needs != (self.of is not None):
+        if needs != (self.argument is not None):
             without = f"takes no value{', but order_by=, in SQL OVER (ORDER BY …)' if ordered else ''}"
             raise QueryRefused(f"{name} OVER {'is of an aggregate' if needs else without}")
         if ordered and not self.order:
@@ -454,7 +458,7 @@ class Question:
     having: Condition | None = None
     order: tuple[Order, ...] = ()
     limit: int | None = None
-    shown: tuple[str, ...] = ()  # names of keys and outputs in the order of the answer
+    columns: tuple[str, ...] = ()  # names of keys and outputs in the order of the answer
     distinct: bool = False  # SELECT DISTINCT of declared keys, answered from the domains alone
 
     def __post_init__(self) -> None:
@@ -488,6 +492,8 @@ class Question:
                     hint=_OF_PERSONS.format(person=person, table=table),
                 )
         self._require_plain_windows()
+        if self.having is not None:
+            _require_condition(self.having, dict(self.keys), schema)
         aggregates = self.aggregates()
         if not aggregates:
             raise QueryRefused(
@@ -499,7 +505,11 @@ class Question:
         measured = (expression for aggregate in aggregates for expression in aggregate.expressions)
         keys = [key for _, key in self.keys]
         require_short_texts(self.relation, [*keys, *measured])
-        distinct = (aggregate.of for aggregate in aggregates if aggregate.is_distinct and aggregate.of is not None)
+        distinct = (
+            aggregate.expression
+            for aggregate in aggregates
+            if aggregate.is_distinct and aggregate.expression is not None
+        )
         require_short_keys(self.relation, [*keys, *distinct])
 
     def _require_known(self) -> None:
@@ -572,7 +582,7 @@ def parts_of(node: object) -> tuple[object, ...]:
         case Computed() | Condition():
             return node.parts
         case Window():
-            return (*(() if node.of is None else (node.of,)), *node.order)
+            return (*(() if node.argument is None else (node.argument,)), *node.order)
         case Order():
             return () if node.by is None else (node.by,)
         case Question():
@@ -624,8 +634,8 @@ def with_aggregates(node: Output, change: Callable[[Aggregate], Aggregate]) -> O
         case Computed():
             return replace(node, parts=tuple(with_aggregates(part, change) for part in node.parts))
         case Window():
-            output = None if node.of is None else with_aggregates(node.of, change)
-            return replace(node, of=output, order=tuple(ordered_by(order, change) for order in node.order))
+            output = None if node.argument is None else with_aggregates(node.argument, change)
+            return replace(node, argument=output, order=tuple(ordered_by(order, change) for order in node.order))
         case _:
             return node
 
@@ -661,7 +671,7 @@ _JOINED = {"and": 2, "or": 2, "not": 1}
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 
 
-def require_condition(condition: Condition, keys: Mapping[str, Expression], schema: Schema) -> None:
+def _require_condition(condition: Condition, keys: Mapping[str, Expression], schema: Schema) -> None:
     """Refuse a condition that could not be evaluated on every row of an answer, before anything is charged."""
     parts = condition.parts
     if condition.operation in _JOINED:
@@ -669,10 +679,9 @@ def require_condition(condition: Condition, keys: Mapping[str, Expression], sche
         if len(inner) != len(parts) or len(parts) != _JOINED[condition.operation]:
             raise QueryRefused(f"{condition.operation.upper()} joins conditions, one or two")
         for part in inner:
-            require_condition(part, keys, schema)
+            _require_condition(part, keys, schema)
         return
     kinds = [_kind(part, keys, schema) for part in parts]
-    known = [kind for kind in kinds if kind is not None]
     if condition.operation == "is_null" and len(parts) == 1:
         return
     if not (condition.operation in _COMPARISONS and len(parts) == 2) and not (
@@ -682,24 +691,13 @@ def require_condition(condition: Condition, keys: Mapping[str, Expression], sche
             f"HAVING knows no {condition.operation!r} of {len(parts)}",
             hint="comparisons, IN and IS NULL are answered",
         )
-    families = {_FAMILIES.get(kind, kind) for kind in known}
-    if len(families) > 1:
-        raise unlike(known[0], known[-1])
-
-
-def unlike(one: Kind, other: Kind) -> QueryRefused:
-    """The refusal of a comparison between values of two kinds."""
-    return QueryRefused(
-        f"a {one} value cannot be compared with a {other} value",
-        hint="numbers are written 10, texts 'north', dates DATE '2024-01-31', truth values TRUE",
-    )
-
-
-_FAMILIES = {
-    Kind.INTEGER: Kind.REAL,
-    Kind.DECIMAL: Kind.REAL,
-    Kind.TIMESTAMP: Kind.DATE,
-}
+    one, *others = kinds
+    for other in others:
+        if one is not None and other is not None and not comparable(one, other):
+            raise QueryRefused(
+                f"a {one} value cannot be compared with a {other} value",
+                hint="numbers are written 10, texts 'north', dates DATE '2024-01-31', truth values TRUE",
+            )
 
 
 def _kind(part: object, keys: Mapping[str, Expression], schema: Schema) -> Kind | None:

@@ -28,6 +28,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Never, TypeAlias, final
 
 from giveortake.advice import Advice
@@ -36,7 +37,7 @@ from giveortake.plan.domains import Domain, Kind
 from giveortake.plan.expressions import Call, ColumnReference, Expression, require_shallow, require_true_or_false
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Set
+    from collections.abc import Callable, Iterable, Set
 
     from giveortake.plan.question import Aggregate
 
@@ -114,6 +115,7 @@ class PublicTable:
 
 
 _MOST_PERSON_JOINS = 3
+_JSON: Callable[[Relation], Any] = methodcaller("to_json")
 
 Named: TypeAlias = "tuple[tuple[str, Expression], ...]"
 
@@ -147,8 +149,11 @@ class Relation(ABC):
         return self.most_rows == 1
 
     @abstractmethod
-    def to_json(self) -> Any:
-        """The relation as plain lists, numbers and text; equal relations have equal JSON."""
+    def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
+        """The relation as plain lists, numbers and text; equal relations have equal JSON.
+
+        This is a stored format. A document that names its tables writes the sources by a `source_json` of its own.
+        """
 
     def scans(self) -> list[Scan]:
         """All scans of private tables in it, repeated ones included."""
@@ -235,7 +240,7 @@ class Scan(Relation):
     def scans(self) -> list[Scan]:
         return [self]
 
-    def to_json(self) -> Any:
+    def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
         first = [] if self.first_by is None else [self.first_by]
         return ["scan", self.table.name, self.most_rows_of_person, *first]
 
@@ -256,8 +261,8 @@ class Filter(Unary):
     def is_one_row_for(self, columns: Set[str]) -> bool:
         return self.source.is_one_row_for(columns)
 
-    def to_json(self) -> Any:
-        return ["filter", self.source.to_json(), self.condition.to_json()]
+    def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
+        return ["filter", source_json(self.source), self.condition.to_json()]
 
 
 @final
@@ -301,8 +306,8 @@ class Derive(Unary):
         }
         return self.source.is_one_row_for(same)
 
-    def to_json(self) -> Any:
-        return ["derive", self.source.to_json(), [[name, expression.to_json()] for name, expression in self.named]]
+    def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
+        return ["derive", source_json(self.source), [[name, expression.to_json()] for name, expression in self.named]]
 
 
 @final
@@ -349,10 +354,10 @@ class JoinPublic(Unary):
     def is_one_row_for(self, columns: Set[str]) -> bool:
         return self.source.is_one_row_for(columns & set(self.source.schema))
 
-    def to_json(self) -> Any:
+    def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
         taken = [list(pair) for pair in self.taken]
         on, public = self.on.to_json(), [self.public.name, self.public.fingerprint]
-        return ["join public", self.source.to_json(), public, on, self.public_column, taken, self.optional]
+        return ["join public", source_json(self.source), public, on, self.public_column, taken, self.optional]
 
 
 @final
@@ -387,9 +392,9 @@ class JoinPersons(Binary):
         one, other = self.left.most_rows, self.right.most_rows
         return None if one is None or other is None else one * max(other, 1)
 
-    def to_json(self) -> Any:
+    def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
         taken = [list(pair) for pair in self.taken]
-        return ["join persons", self.left.to_json(), self.right.to_json(), taken, self.optional]
+        return ["join persons", source_json(self.left), source_json(self.right), taken, self.optional]
 
 
 @final
@@ -424,8 +429,8 @@ class Union(Binary):
         one, other = self.left.most_rows, self.right.most_rows
         return None if one is None or other is None else one + other
 
-    def to_json(self) -> Any:
-        return ["union", self.left.to_json(), self.right.to_json()]
+    def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
+        return ["union", source_json(self.left), source_json(self.right)]
 
 
 @final
@@ -463,11 +468,11 @@ class PerPerson(Unary):
         return set(self.keys) <= columns
 
     def computed(self) -> tuple[Expression, ...]:
-        return tuple(feature.of for _, feature in self.features if feature.of is not None)
+        return tuple(feature.expression for _, feature in self.features if feature.expression is not None)
 
-    def to_json(self) -> Any:
+    def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
         features = [[name, feature.to_json()] for name, feature in self.features]
-        return ["per person", self.source.to_json(), list(self.keys), features]
+        return ["per person", source_json(self.source), list(self.keys), features]
 
 
 @final
@@ -478,8 +483,8 @@ class KeepParts(Unary):
     column: str
     most: int
 
-    def to_json(self) -> Any:
-        return ["keep parts", self.source.to_json(), self.column, self.most]
+    def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
+        return ["keep parts", source_json(self.source), self.column, self.most]
 
 
 def _same(one: str, other: str) -> bool:
@@ -551,7 +556,11 @@ def require_short_keys(relation: Relation, expressions: Iterable[Expression]) ->
 def _key_characters_in(relation: Relation) -> int:
     own = 0
     if isinstance(relation, PerPerson):
-        distinct = (feature.of for _, feature in relation.features if feature.is_distinct and feature.of is not None)
+        distinct = (
+            feature.expression
+            for _, feature in relation.features
+            if feature.is_distinct and feature.expression is not None
+        )
         own = _key_characters([*map(ColumnReference, relation.keys), *distinct], relation.source.schema)
     return own + sum(map(_key_characters_in, relation.sources))
 
@@ -674,12 +683,12 @@ class SemiJoin(Unary):
     def computed(self) -> tuple[Expression, ...]:
         return (self.on,)
 
-    def to_json(self) -> Any:
+    def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
         public = [self.public.name, self.public.fingerprint]
         condition = None if self.condition is None else self.condition.to_json()
         return [
             "semi join",
-            self.source.to_json(),
+            source_json(self.source),
             public,
             self.on.to_json(),
             self.public_column,

@@ -1,7 +1,7 @@
 """Charts of guarantees and budgets.
 
-- Charts of what a promise means: beliefs, attackers, groups, many releases, accuracy.
-- The two figures of [Lal20]: what a promise does to beliefs, and what it costs in precision.
+- What a guarantee means: beliefs, attackers, groups, many releases, accuracy.
+- The two figures of [Lal20]: what a guarantee does to beliefs, and what it costs in precision.
 - What is left of budgets, charge by charge.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from giveortake import accounting, mechanisms
 from giveortake.errors import InvalidParameter, Unprovable
-from giveortake.exact import Number, decimal, positive, whole
+from giveortake.exact import Number, decimal, percent, positive, whole
 from giveortake.plot.theme import COLOURS, DASHES, altair, finished, lines, save
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, events
 from giveortake.privacy.interpretation import FAILURE, beliefs
@@ -100,9 +100,7 @@ def groups(promise: Guarantee | Number = 1, sizes: Sequence[int] = tuple(range(1
                 bounds = None
             cautious = cautious or (bounds is not None and bounds[2] is not None)
             high = Fraction(1) if bounds is None else bounds[1]
-            rows.append(
-                {"size": size, "high": float(high), "before": f"{decimal(100 * prior)} % before", "side": "high"}
-            )
+            rows.append({"size": size, "high": float(high), "before": f"{percent(prior)} before", "side": "high"})
     return lines(
         rows,
         x=alt.X("size:Q", title="people who belong together", axis=alt.Axis(tickMinStep=1)),

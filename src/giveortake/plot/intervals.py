@@ -1,8 +1,7 @@
 """Charts of estimates with intervals, and of the shapes of additive models.
 
-- The rows of a chart of intervals: finite numbers and texts, with a mark on intervals without an end.
-- The three forms of a chart of intervals: along a time axis, along numbers, and one line for each category.
-- Estimates and their intervals, drawn in the form that suits the keys of an answer.
+- The rows of a chart: finite numbers and texts, with a mark on intervals without an end.
+- Its three forms: along a time axis, along numbers, and one line for each category; the keys of an answer decide.
 - The shapes of an additive model: what each bin of each feature adds, with a band.
 """
 

@@ -1,15 +1,11 @@
 """Charts as SVG, written without any library, for pages that run no script.
 
-Pieces of HTML and SVG, built from names and numbers. Every text is escaped here, hidden characters included.
+- Pieces of HTML and SVG, built from names and numbers. Every text is escaped here, hidden characters included.
+- Scales: where a value stands between the two ends of an axis, and which values are written at it.
+- A chart with two axes that is as wide as its page: letters and lines keep their size, positions are shares.
+- Intervals of an answer: a thin baseline, a pale bar for the interval, a dark tick for the value.
 
-Scales of charts: where a value stands between the two ends of an axis, and which values are written at it.
-
-A chart with two axes, as SVG that is as wide as its page: letters and lines keep their size, places are shares.
-
-Intervals of an answer as SVG: a thin baseline, a pale bar for the interval, a dark tick for the value.
-
-All rows of a column stand on one scale. Places are shares of the width, so that a chart is as wide as its page and its
-letters keep their size. No number stands in a chart alone: a table with the same numbers is beside it.
+All rows of a column stand on one scale. No number stands in a chart alone: a table with the same numbers is beside it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One look for all charts, and charts as files.
 
-- One look for all charts: colours that colour-blind people can tell apart, dashes that remain in grey.
-- Charts as files: SVG, PNG or HTML, without a browser and without a network.
+- Colours that colour-blind people can tell apart, dashes that remain in grey.
+- Files: SVG, PNG or HTML, without a browser and without a network.
 """
 
 from __future__ import annotations

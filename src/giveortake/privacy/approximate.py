@@ -1,6 +1,4 @@
-"""(ε, δ)-DP, its probabilistic and computational relatives, and its dominating pair.
-
-The pair of laws that is worst for an (ε, δ) promise, and the exact curve δ(ε′) that follows from it.
+"""(ε, δ)-DP, its probabilistic and computational relatives, and the pair of distributions that is worst for it.
 
 Theorem [KOV15]: every (ε, δ)-DP mechanism is post-processing of the mechanism of [Lal20] eq. (22), (23), which
 with probability δ reveals its input and otherwise answers by randomized response. Hence the least δ′ at ε′ < ε is
@@ -22,6 +20,8 @@ from giveortake.exact import (
     LEAST,
     Number,
     enclosure,
+    exact_or_about,
+    exact_or_up,
     log_down,
     non_negative,
     open_probability,
@@ -36,9 +36,7 @@ from giveortake.privacy.guarantee import (
     Guarantee,
     Neighbours,
     Unit,
-    bound,
     factor,
-    number_text,
     raised,
     raised_delta,
     store,
@@ -61,8 +59,8 @@ def epsilon_of_pair(epsilon: Fraction, delta: Fraction, allowed: Fraction) -> Fr
     """The least ε′ with δ(ε′) ≤ `allowed`, rounded up: ε + ln(1 − η − η·e^−ε) with η = (δ′ − δ) / (1 − δ)."""
     if allowed < delta:
         raise Unprovable(
-            f"this promise allows δ = {bound(delta)}, and no ε makes up for that",
-            hint=f"ask for a δ of at least {bound(delta)}",
+            f"this promise allows δ = {exact_or_up(delta)}, and no ε makes up for that",
+            hint=f"ask for a δ of at least {exact_or_up(delta)}",
         )
     if allowed == delta:
         return epsilon
@@ -80,7 +78,7 @@ def epsilon_of_pair(epsilon: Fraction, delta: Fraction, allowed: Fraction) -> Fr
 def crude_delta(epsilon: Fraction, delta: Fraction, target: Fraction) -> Fraction:
     """The δ of [Lal20, Prop. 9], δ + e^ε − e^ε′, rounded up; it is simple, and never below `delta_of_pair`."""
     if target > epsilon:
-        raise InvalidParameter("epsilon", target, f"is above the promise's own ε = {bound(epsilon)}")
+        raise InvalidParameter("epsilon", target, f"is above the promise's own ε = {exact_or_up(epsilon)}")
     if target == epsilon:
         return delta
     with precision():
@@ -127,7 +125,7 @@ class EpsilonDelta(Guarantee):
         count = whole("times", times)
         return type(self)(raised("ε", count * self.epsilon), raised_delta(count * self.delta), **self.terms)
 
-    def heaviest(self, parts: Sequence[Guarantee], count: int) -> Self:
+    def compose_largest(self, parts: Sequence[Guarantee], count: int) -> Self:
         """Theorem [Lal20, Prop. 8]: ε and δ add. The largest ε and the largest δ may sit in different parts."""
         pairs = [part.statements()[0] for part in parts]
         epsilon = sum(nlargest(count, (epsilon for epsilon, _ in pairs)), Fraction(0))
@@ -146,7 +144,7 @@ class EpsilonDelta(Guarantee):
         return ((self.epsilon, self.delta),)
 
     def arguments(self) -> str:
-        return f"'{number_text(self.epsilon)}', '{number_text(self.delta)}'"
+        return f"'{exact_or_about(self.epsilon)}', '{exact_or_about(self.delta)}'"
 
     def group_pair(self, size: int) -> tuple[Fraction, Fraction]:
         """Theorem [Lal20, Prop. 6]: (kε, δ(e^kε − 1)/(e^ε − 1)), and (0, kδ) at ε = 0; rounded up."""
@@ -162,7 +160,7 @@ class EpsilonDelta(Guarantee):
 
     def numbers(self) -> str:
         """ε and δ as text, to begin a sentence with."""
-        return f"ε = {bound(self.epsilon)}, δ = {bound(self.delta)}"
+        return f"ε = {exact_or_up(self.epsilon)}, δ = {exact_or_up(self.delta)}"
 
 
 @final
@@ -209,7 +207,7 @@ class ApproxDP(EpsilonDelta):
     def __str__(self) -> str:
         return (
             f"{self.numbers()} (approximate): {self.step} multiplies the probability of any outcome by at most "
-            f"{factor(self.epsilon)} and adds at most {bound(self.delta)}."
+            f"{factor(self.epsilon)} and adds at most {exact_or_up(self.delta)}."
         )
 
 
@@ -245,7 +243,7 @@ class ProbabilisticDP(EpsilonDelta):
 
     def __str__(self) -> str:
         return (
-            f"{self.numbers()} (probabilistic): except for outcomes of total probability {bound(self.delta)}, "
+            f"{self.numbers()} (probabilistic): except for outcomes of total probability {exact_or_up(self.delta)}, "
             f"{self.step} changes the probability of any outcome by a factor of at most {factor(self.epsilon)}."
         )
 
@@ -286,5 +284,5 @@ class ComputationalDP(EpsilonDelta):
     def __str__(self) -> str:
         return (
             f"{self.numbers()} (computational): to any attacker of bounded computing power, {self.step} multiplies the "
-            f"probability of any outcome by at most {factor(self.epsilon)} and adds at most {bound(self.delta)}."
+            f"probability of any outcome by at most {factor(self.epsilon)} and adds at most {exact_or_up(self.delta)}."
         )

@@ -8,9 +8,19 @@ from fractions import Fraction
 from heapq import nlargest
 from typing import TYPE_CHECKING, final
 
-from giveortake.exact import Number, log_up, non_negative, open_probability, positive, sqrt_up, whole
+from giveortake.exact import (
+    Number,
+    exact_or_about,
+    exact_or_up,
+    log_up,
+    non_negative,
+    open_probability,
+    positive,
+    sqrt_up,
+    whole,
+)
 from giveortake.privacy.approximate import ApproxDP, raised_until
-from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, bound, number_text, raised, store
+from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, raised, store
 from giveortake.privacy.renyi import (
     RenyiDP,
     delta_from_order,
@@ -51,7 +61,7 @@ class ZCDP(Guarantee):
         """Theorem [BS16, Prop. 1.9]: k units cost k²ρ."""
         return ZCDP(raised("ρ", whole("size", size) ** 2 * self.rho), **self.terms)
 
-    def heaviest(self, parts: Sequence[Guarantee], count: int) -> ZCDP:
+    def compose_largest(self, parts: Sequence[Guarantee], count: int) -> ZCDP:
         """Theorem [BS16, Lemma 1.7]: ρ adds."""
         largest = nlargest(count, (part.rho for part in parts if isinstance(part, ZCDP)))
         return ZCDP(raised("ρ", sum(largest, Fraction(0))), **self.terms)
@@ -104,10 +114,10 @@ class ZCDP(Guarantee):
         return statements_on_a_grid(self)
 
     def arguments(self) -> str:
-        return f"'{number_text(self.rho)}'"
+        return f"'{exact_or_about(self.rho)}'"
 
     def __str__(self) -> str:
-        return f"ρ = {bound(self.rho)} (zero-concentrated): {in_plain_words(self)}"
+        return f"ρ = {exact_or_up(self.rho)} (zero-concentrated): {in_plain_words(self)}"
 
 
 def _where_it_turns_positive(increasing: Callable[[float], float]) -> Fraction:

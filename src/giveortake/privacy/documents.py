@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import InvalidParameter
+from giveortake.exact import fraction_text, read_fraction
 from giveortake.privacy.approximate import ApproxDP
 from giveortake.privacy.concentrated import ZCDP
 from giveortake.privacy.gaussian import GaussianDP
@@ -24,7 +23,6 @@ KINDS: dict[str, type[Guarantee]] = {
     "gaussian": GaussianDP,
     "renyi": RenyiDP,
 }
-_FRACTION = re.compile(r"-?[0-9]+/[0-9]+")
 _NUMBERS = {"pure": ["epsilon"], "approx": ["epsilon", "delta"], "zcdp": ["rho"], "gaussian": ["mu"]}
 
 
@@ -32,9 +30,9 @@ def promise_to_json(promise: Guarantee) -> dict[str, Any]:
     """Everything about a promise as text; fractions are written "p/q"."""
     for kind, promise_type in KINDS.items():
         if type(promise) is promise_type:
-            numbers: dict[str, Any] = {name: written(getattr(promise, name)) for name in _NUMBERS.get(kind, ())}
+            numbers: dict[str, Any] = {name: fraction_text(getattr(promise, name)) for name in _NUMBERS.get(kind, ())}
             if isinstance(promise, RenyiDP):
-                numbers = {"curve": [[written(order), written(epsilon)] for order, epsilon in promise.curve]}
+                numbers = {"curve": [list(map(fraction_text, point)) for point in promise.curve]}
             return {"promise": kind, **numbers, "unit": promise.unit.column, "neighbours": promise.neighbours}
     raise InvalidParameter("budget", promise, "is not a promise that a budget can be kept in")
 
@@ -46,18 +44,7 @@ def promise_from_json(content: dict[str, Any]) -> Guarantee:
         raise InvalidParameter("promise", kind, "is of a kind that is unknown here", hint="upgrade giveortake")
     terms: Any = {"unit": Unit(content["unit"]), "neighbours": content["neighbours"]}
     if kind == "renyi":
-        return RenyiDP([(fraction(order), fraction(epsilon)) for order, epsilon in content["curve"]], **terms)
-    numbers = [fraction(content[name]) for name in _NUMBERS[kind]]
+        curve = [[read_fraction("promise", number) for number in point] for point in content["curve"]]
+        return RenyiDP([(order, epsilon) for order, epsilon in curve], **terms)
+    numbers = [read_fraction("promise", content[name]) for name in _NUMBERS[kind]]
     return KINDS[kind](*numbers, **terms)
-
-
-def written(number: Fraction) -> str:
-    """A fraction as "p/q"."""
-    return f"{number.numerator}/{number.denominator}"
-
-
-def fraction(text: str) -> Fraction:
-    """Read a fraction that `written` wrote. Anything else is refused: an exponent could make a huge number."""
-    if not _FRACTION.fullmatch(text):
-        raise InvalidParameter("promise", text, "holds a number that is not written as p/q")
-    return Fraction(text)

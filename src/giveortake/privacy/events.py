@@ -5,10 +5,9 @@ PureDP('0.5')
 >>> Event.from_json(Laplace(10).to_json()) == Laplace(10)
 True
 
-- The base of all events, which record what ran and can be kept forever, and their JSON both ways.
-- Single releases: which mechanism ran, and with how much noise for the sensitivity at hand.
-- Events made of events: one after the other, many times, or side by side.
-- Releases from a random sample of the units: privacy amplified by sampling.
+A single release says which mechanism ran, and with how much noise for the sensitivity at hand. Other events are made of
+events: one after the other, many times, side by side, or from a random sample of the units. All can be stored forever,
+as JSON.
 """
 
 from __future__ import annotations
@@ -24,7 +23,19 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, final, get_args
 
 from giveortake.caching import cached
 from giveortake.errors import InvalidParameter, Unprovable
-from giveortake.exact import LEAST, Number, enclosure, non_negative, open_probability, positive, precision, upper, whole
+from giveortake.exact import (
+    LEAST,
+    Number,
+    enclosure,
+    fraction_text,
+    non_negative,
+    open_probability,
+    positive,
+    precision,
+    read_fraction,
+    upper,
+    whole,
+)
 from giveortake.privacy import concentrated
 from giveortake.privacy.approximate import ApproxDP
 from giveortake.privacy.composition import parallel, sequential
@@ -37,7 +48,7 @@ Plain: TypeAlias = "str | int | list[Plain] | dict[str, Plain]"
 
 DEEPEST = 32  # events nest no deeper than this
 _MOST_BITS = 1 << 13  # of a numerator or denominator, so that it can be written down
-_EXACT = re.compile(r"(0|[1-9][0-9]*)/[1-9][0-9]*")
+_UNREADABLE, _HINT = "is not written as an event writes it", 'fractions are "p/q"'
 _WORD = re.compile(r"[a-z]+(-[a-z]+)*")
 _KINDS: dict[str, type[Event]] = {}
 
@@ -115,7 +126,7 @@ def _fields_by_key(event: type[Event]) -> dict[str, str]:
 def _plain(value: object) -> Plain:
     match value:
         case Fraction():
-            return f"{value.numerator}/{value.denominator}"
+            return fraction_text(value)
         case Event():
             return value.to_dict()
         case tuple():
@@ -146,12 +157,12 @@ def _event(content: object, depth: int) -> Event:
 
 def _value(name: str, value: object, depth: int) -> object:
     match value:
-        case str() if len(value) <= _MOST_BITS and _EXACT.fullmatch(value):
-            return Fraction(value)
+        case str() if "/" in value:
+            return read_fraction(name, value, _UNREADABLE, hint=_HINT)
         case str() if _WORD.fullmatch(value):
             return value  # a choice; where a number is expected, it is refused
         case bool() | float() | None | str():
-            raise InvalidParameter(name, value, "is not written as an event writes it", hint='fractions are "p/q"')
+            raise InvalidParameter(name, value, _UNREADABLE, hint=_HINT)
         case list():
             return tuple(_event(part, depth + 1) for part in value)
         case dict():

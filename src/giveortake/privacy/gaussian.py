@@ -15,6 +15,8 @@ from giveortake.exact import (
     Number,
     closed_probability,
     enclosure,
+    exact_or_about,
+    exact_or_up,
     lower,
     non_negative,
     normal_cdf,
@@ -29,7 +31,7 @@ from giveortake.exact import (
 )
 from giveortake.privacy.approximate import ApproxDP
 from giveortake.privacy.concentrated import ZCDP
-from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, bound, number_text, raised, store
+from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, raised, store
 from giveortake.privacy.renyi import RenyiDP, statements_on_a_grid
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ class GaussianDP(Guarantee):
         """Theorem [DRS22, Thm 2.14]: k units cost kμ."""
         return GaussianDP(raised("μ", whole("size", size) * self.mu), **self.terms)
 
-    def heaviest(self, parts: Sequence[Guarantee], count: int) -> GaussianDP:
+    def compose_largest(self, parts: Sequence[Guarantee], count: int) -> GaussianDP:
         """Theorem [DRS22, Cor. 3.3]: the squares of μ add; the root is exact, or rounded up."""
         largest = nlargest(count, (part.mu for part in parts if isinstance(part, GaussianDP)))
         return GaussianDP(raised("μ", _root_up(sum((mu**2 for mu in largest), Fraction(0)))), **self.terms)
@@ -122,12 +124,12 @@ class GaussianDP(Guarantee):
         return statements_on_a_grid(self)
 
     def arguments(self) -> str:
-        return f"'{number_text(self.mu)}'"
+        return f"'{exact_or_about(self.mu)}'"
 
     def __str__(self) -> str:
         return (
-            f"μ = {bound(self.mu)} (Gaussian): {self.step} is at least as hard to notice as a shift by "
-            f"{bound(self.mu)} of one draw from a standard normal law."
+            f"μ = {exact_or_up(self.mu)} (Gaussian): {self.step} is at least as hard to notice as a shift by "
+            f"{exact_or_up(self.mu)} of one draw from a standard normal law."
         )
 
 

@@ -1,10 +1,8 @@
-"""Guarantees: the privacy unit and its neighbours, the base class, and how numbers in them read.
+"""The base of all guarantees: how they combine, what they mean to an attacker, and how they read.
 
-- Who is protected, and which two tables count as neighbours.
-- Numbers as people read them: exact where that is short, otherwise rounded upwards.
-- The base of all promises: how they combine, what they mean to an attacker, and how they read.
-- A promise compares the output laws P and Q of a mechanism on two neighbouring tables, whichever is first. It is a
-  value: nothing here draws, stores or reads anything. Numbers that have to be rounded are rounded against the user.
+A promise compares the output distributions P and Q of a mechanism on two neighbouring tables, whichever is first: a
+`Unit` says who is protected, `Neighbours` which two tables count. It is a value: nothing here draws, stores or reads
+anything. Numbers that have to be rounded are rounded against the user, upwards, and read exactly where that is short.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from decimal import Context, Decimal
 from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, Literal, Never, NoReturn, TypeAlias, TypedDict, final, get_args
@@ -25,6 +22,7 @@ from giveortake.exact import (
     closed_probability,
     decimal_up,
     enclosure,
+    exact_or_up,
     exp_up,
     log_down,
     open_probability,
@@ -111,31 +109,6 @@ def _checked_column(column: object) -> str:
     raise InvalidParameter("unit", column, "is not the name of a column", hint='write ROW or unit("user_id")')
 
 
-_DIGITS = 12  # a longer decimal is not short
-_LONGEST_FRACTION = 20
-
-
-def number_text(number: Fraction) -> str:
-    """A text that means exactly `number` if there is a short one, otherwise an approximation marked as such.
-
-    >>> [number_text(Fraction(text)) for text in ("1/10", "1e-6", "1/3", "1e300")]
-    ['0.1', '1e-6', '1/3', '1e300']
-    >>> number_text(Fraction(1, 3**40))
-    '≈8.22527e-20'
-    """
-    decimal = _short_decimal(number)
-    if decimal is not None:
-        return decimal
-    if max(abs(number.numerator), number.denominator) < 10 ** (_LONGEST_FRACTION // 2):
-        return str(number)
-    return f"≈{decimal_up(number)}"
-
-
-def bound(number: Fraction) -> str:
-    """A decimal that is never below `number`."""
-    return _short_decimal(number) or decimal_up(number)
-
-
 def factor(epsilon: Fraction) -> str:
     """e^ε as text, never understated; for a small ε it is 1 + ε + ε², rounded up.
 
@@ -143,24 +116,10 @@ def factor(epsilon: Fraction) -> str:
     ('1.1052', 'e^1000', '1 + 0.000101')
     """
     if epsilon > 30:
-        return f"e^{bound(epsilon)}"
+        return f"e^{exact_or_up(epsilon)}"
     if 0 < epsilon < Fraction(1, 1000):
         return f"1 + {decimal_up(epsilon + epsilon**2, digits=3)}"
     return decimal_up(exp_up(epsilon), digits=5)
-
-
-def _short_decimal(number: Fraction) -> str | None:
-    quotient = Context(prec=_DIGITS).divide(Decimal(number.numerator), Decimal(number.denominator))
-    if Fraction(quotient) != number:
-        return None
-    if quotient == 0:
-        return "0"
-    exponent = quotient.adjusted()
-    if -5 < exponent < 7:
-        text = f"{quotient:f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    mantissa = f"{Context(prec=_DIGITS).scaleb(quotient, -exponent):f}"
-    return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}e{exponent}"
 
 
 _SHARES = [Fraction(1, 2**power) for power in range(1, 8)]  # of `failure`, tried as δ when a curve bounds the loss
@@ -242,10 +201,10 @@ class Guarantee(ABC):
 
     @abstractmethod
     def in_currency_of(self, other: Guarantee) -> Guarantee | None:
-        """This promise in a form that `other.heaviest` adds up, or None when no theorem leads there."""
+        """This promise in a form that `other.compose_largest` adds up, or None when no theorem leads there."""
 
     @abstractmethod
-    def heaviest(self, parts: Sequence[Guarantee], count: int) -> Guarantee:
+    def compose_largest(self, parts: Sequence[Guarantee], count: int) -> Guarantee:
         """The composition of the `count` largest of `parts`, which are in this promise's currency."""
 
     # -- as (ε, δ) --------------------------------------------------------------------------------------------
@@ -370,7 +329,7 @@ def combined(promises: Sequence[Guarantee], count: int) -> Guarantee:
     for promise in promises[1:]:
         if promise.in_currency_of(currency) is None:
             currency = promise if currency.in_currency_of(promise) is not None else _no_common(currency, promise)
-    return currency.heaviest([_restated(promise, currency) for promise in promises], count)
+    return currency.compose_largest([_restated(promise, currency) for promise in promises], count)
 
 
 def store(promise: object, terms: tuple[Unit, Neighbours] | None = None, **values: object) -> None:

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from html import escape
-from math import ceil, floor
 from typing import TYPE_CHECKING, final
 
 from giveortake.errors import Unprovable
-from giveortake.exact import Number, closed_probability, decimal, whole
+from giveortake.exact import Number, closed_probability, decimal, percent, percent_down, percent_up, whole
 
 if TYPE_CHECKING:
     from giveortake.privacy.guarantee import Guarantee
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 FAILURE = Fraction(1, 1000)  # outputs that beliefs are not bounded for, where a promise allows some
 PRIORS = tuple(Fraction(k, 100) for k in (1, 10, 50, 90))
 RATES = tuple(Fraction(k, 100) for k in (1, 5, 10))
-_DECIMALS = 1
 _SMALL = Fraction(1, 4)  # an advantage up to which outputs look almost the same
 _HARDLY = Fraction("0.9866")  # tanh(5/2), the advantage that ε = 5 allows
 _NOBODY = 1 - Fraction(1, 2 * 10**8)  # about tanh(20/2)
@@ -81,16 +78,6 @@ def beliefs(promise: Guarantee, prior: Number) -> tuple[Fraction, Fraction, Frac
     return None
 
 
-def percent_up(share: Fraction) -> str:
-    """A percentage that is never below the share."""
-    return _percent(share, up=True)
-
-
-def percent_down(share: Fraction) -> str:
-    """A percentage that is never above the share."""
-    return _percent(share, up=False)
-
-
 def _plainly(promise: Guarantee) -> str:
     from giveortake.privacy.approximate import ComputationalDP  # noqa: PLC0415 (promises know their explanation)
 
@@ -119,14 +106,14 @@ def _belief(promise: Guarantee, prior: Number) -> str:
     you = "you are in it" if promise.neighbours == "add-remove" else "your entry is this and not that"
     return (
         "Suppose somebody knows everybody else in the data, and thinks with "
-        f"{decimal(100 * probability)} % that {you}. "
+        f"{percent(probability)} that {you}. "
         f"After seeing all that is published they think so with {percent_down(low)} at the least and "
         f"{percent_up(high)} at the most.{_but(failure)}"
     )
 
 
 def _guessing(promise: Guarantee) -> str:
-    first, *later = [(f"{decimal(100 * rate)} %", percent_up(promise.membership_inference(rate))) for rate in RATES]
+    first, *later = [(percent(rate), percent_up(promise.membership_inference(rate))) for rate in RATES]
     if promise.neighbours == "add-remove":
         opening = (
             f"Suppose somebody guesses who is in the data. If they wrongly think so of {first[0]} of all outsiders, "
@@ -176,16 +163,3 @@ _LIMITS = (
     "What is not promised: that nothing is learned about you. If a study shows that smoking causes cancer, people will "
     "expect it of every smoker, in the study or not. And every further release about the same people adds to the bill."
 )
-
-
-def _percent(share: Fraction, *, up: bool) -> str:
-    decimals = _decimals(share)
-    scaled = 100 * share * 10**decimals  # integers from here on: a quotient of decimals would be rounded once more
-    digits = Decimal(ceil(scaled) if up else floor(scaled)).scaleb(-decimals)
-    return f"{digits.normalize():f} %" if digits else "0 %"
-
-
-def _decimals(share: Fraction) -> int:
-    """How many decimals a percentage gets: more near 0 and 1, where they matter."""
-    nearest = min(share, 1 - share)
-    return _DECIMALS if nearest >= Fraction(1, 1000) or nearest <= 0 else 4

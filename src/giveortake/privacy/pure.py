@@ -12,6 +12,8 @@ from giveortake.errors import InvalidParameter
 from giveortake.exact import (
     Number,
     enclosure,
+    exact_or_about,
+    exact_or_up,
     non_negative,
     open_probability,
     positive,
@@ -30,7 +32,7 @@ from giveortake.privacy.approximate import (
 )
 from giveortake.privacy.concentrated import ZCDP
 from giveortake.privacy.gaussian import GaussianDP
-from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, bound, factor, number_text, raised, store
+from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, factor, raised, store
 from giveortake.privacy.renyi import RenyiDP
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ class PureDP(Guarantee):
         """Theorem [PDP21, L1.7], [Lal20, Prop. 1]: k units cost kε."""
         return PureDP(raised("ε", whole("size", size) * self.epsilon), **self.terms)
 
-    def heaviest(self, parts: Sequence[Guarantee], count: int) -> PureDP:
+    def compose_largest(self, parts: Sequence[Guarantee], count: int) -> PureDP:
         """Theorem [PDP21, L1.1, L1.2]: ε adds."""
         largest = nlargest(count, (part.epsilon for part in parts if isinstance(part, PureDP)))
         return PureDP(raised("ε", sum(largest, Fraction(0))), **self.terms)
@@ -158,10 +160,10 @@ class PureDP(Guarantee):
         return 2 * self.epsilon
 
     def arguments(self) -> str:
-        return f"'{number_text(self.epsilon)}'"
+        return f"'{exact_or_about(self.epsilon)}'"
 
     def __str__(self) -> str:
         return (
-            f"ε = {bound(self.epsilon)} (pure): {self.step} changes the probability of any outcome "
+            f"ε = {exact_or_up(self.epsilon)} (pure): {self.step} changes the probability of any outcome "
             f"by a factor of at most {factor(self.epsilon)}."
         )

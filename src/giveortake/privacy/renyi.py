@@ -15,6 +15,8 @@ from giveortake.exact import (
     LEAST,
     Number,
     enclosure,
+    exact_or_about,
+    exact_or_up,
     non_negative,
     open_probability,
     positive,
@@ -24,7 +26,7 @@ from giveortake.exact import (
     whole,
 )
 from giveortake.privacy.approximate import ApproxDP, raised_until
-from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, bound, factor, number_text, raised, store
+from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, factor, raised, store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +86,7 @@ class RenyiDP(Guarantee):
             ((order / 2**doublings, raised("ε", 3**doublings * epsilon)) for order, epsilon in points), **self.terms
         )
 
-    def heaviest(self, parts: Sequence[Guarantee], count: int) -> RenyiDP:
+    def compose_largest(self, parts: Sequence[Guarantee], count: int) -> RenyiDP:
         """Theorem [Mir17, Prop. 1]: at each order that all parts state, the divergences add."""
         curves = [dict(part.curve) for part in parts if isinstance(part, RenyiDP)]
         common = sorted(set.intersection(*(set(curve) for curve in curves)))
@@ -118,12 +120,14 @@ class RenyiDP(Guarantee):
         return statements_on_a_grid(self)
 
     def arguments(self) -> str:
-        points = [f"'{number_text(order)}': '{number_text(epsilon)}'" for order, epsilon in self.curve]
+        points = [f"'{exact_or_about(order)}': '{exact_or_about(epsilon)}'" for order, epsilon in self.curve]
         return f"{{{', '.join(points if len(points) <= 4 else [*points[:2], '…', points[-1]])}}}"
 
     def __str__(self) -> str:
         low, high = self.curve[0], self.curve[-1]
-        ends = " … ".join(dict.fromkeys(f"ε({bound(order)}) = {bound(epsilon)}" for order, epsilon in (low, high)))
+        ends = " … ".join(
+            dict.fromkeys(f"ε({exact_or_up(order)}) = {exact_or_up(epsilon)}" for order, epsilon in (low, high))
+        )
         return f"{ends} (Rényi): {in_plain_words(self)}"
 
     def _near_best(self, scores: list[float]) -> list[tuple[Fraction, Fraction]]:
@@ -170,7 +174,7 @@ def in_plain_words(promise: Guarantee) -> str:
         return f"{promise.step} may change the probability of any outcome beyond measure."
     return (
         f"{promise.step} multiplies the probability of any outcome by at most {factor(epsilon)} "
-        f"and adds at most {bound(_SHOWN_DELTA)} (and so on for every other δ)."
+        f"and adds at most {exact_or_up(_SHOWN_DELTA)} (and so on for every other δ)."
     )
 
 

@@ -1,7 +1,4 @@
-"""Releases in a schema of a DuckDB file or of a PostgreSQL database.
-
-Writing releases into a schema of a database: all of them or nothing.
-"""
+"""Releases in a schema of a DuckDB file or of a PostgreSQL database: all of them are written, or nothing."""
 
 from __future__ import annotations
 
@@ -10,9 +7,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.engines.duckdb.tables import open_database
-from giveortake.engines.sql.dialect import single_quoted
+from giveortake.engines.sql.dialect import double_quoted, single_quoted
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound, extra, safe_text
-from giveortake.publication.tables import CATALOGUE, catalogue, quoted
+from giveortake.publication.tables import CATALOGUE, catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -110,7 +107,7 @@ def duckdb_schema(path: Path, schema: str) -> Iterator[Target]:
             target = _DuckDBSchema(connection, schema, str(path))
             if existed:
                 _require_ours(connection, path)
-            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}")
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {double_quoted(schema)}")
             yield target
             connection.execute("COMMIT")
     except (duckdb.IOException, duckdb.CatalogException, duckdb.DependencyException) as error:
@@ -158,7 +155,7 @@ class _DuckDBSchema(Target):
         return [(name, "VARCHAR" if kind == '"NULL"' else kind) for name, kind, *_ in columns]
 
     def create(self, name: str, columns: Sequence[tuple[str, str]]) -> None:
-        column_list = ", ".join(f"{quoted(column)} {kind}" for column, kind in columns)
+        column_list = ", ".join(f"{double_quoted(column)} {kind}" for column, kind in columns)
         self._connection.execute(f"CREATE TABLE {self._named(name)} ({column_list})")
 
     def empty(self, name: str) -> None:
@@ -181,11 +178,11 @@ class _DuckDBSchema(Target):
         self._connection.execute(f"COMMENT ON TABLE {self._named(name)} IS {single_quoted(text)}")
         for column, column_comment in columns:
             self._connection.execute(
-                f"COMMENT ON COLUMN {self._named(name)}.{quoted(column)} IS {single_quoted(column_comment)}"
+                f"COMMENT ON COLUMN {self._named(name)}.{double_quoted(column)} IS {single_quoted(column_comment)}"
             )
 
     def _named(self, name: str) -> str:
-        return f"{quoted(self._schema)}.{quoted(name)}"
+        return f"{double_quoted(self._schema)}.{double_quoted(name)}"
 
 
 _TYPES: dict[Kind, str] = {

@@ -1,7 +1,6 @@
-"""`report`: one release as a page that stands alone.
+"""`report`: one release as a page that stands alone, for people: no script, nothing loaded from anywhere.
 
-- How a report looks: the console's colours and type, on a page that may be printed.
-- `report`: one release as a page that stands alone, for people: no script, nothing loaded from anywhere.
+Its style comes first, the console's colours and type, on a page that may be printed; then its parts.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from giveortake.answers.answer import told_without_key
 from giveortake.answers.column import NUMBERS
 from giveortake.answers.text import number_text, printable, shown_column
 from giveortake.errors import GiveOrTakeError, InvalidParameter
-from giveortake.exact import counted, decimal
+from giveortake.exact import counted, percent, rough_percent
 from giveortake.plot.svg import MOST_ROWS, Markup, bars, figure, joined, tag, text
 from giveortake.publication.tables import caps_of, collected, moment
 
@@ -135,16 +134,13 @@ def page_of(tables: list[PublishedTable]) -> str:
         tag("title", title),
         tag("style", Markup(STYLE)),
     )
-    return f"<!doctype html>\n{_unclosed(tag('html', tag('head', head), tag('body', body), lang='en'))}\n"
-
-
-def _unclosed(page: Markup) -> str:
-    return str(page).replace("></meta>", ">")
+    page = str(tag("html", tag("head", head), tag("body", body), lang="en"))
+    return f"<!doctype html>\n{page.replace('></meta>', '>')}\n"
 
 
 def _title(table: PublishedTable) -> str:
     """The title: what was asked, in words and without its constants."""
-    title = printable(table.record.asked or f"a release of {table.record.dataset}")
+    title = printable(table.record.description or f"a release of {table.record.dataset}")
     return _sentence(title if len(title) <= _LONGEST else f"{title[: _LONGEST - 1]}…").removesuffix(".")
 
 
@@ -188,13 +184,13 @@ def _section(title: str, *content: Markup) -> Markup:
 
 
 def _how_sure(answer: Answer) -> list[Markup]:
-    percent = decimal(100 * Fraction(answer.confidence))
+    confidence = _unbroken(percent(Fraction(answer.confidence)))
     joint_note = "" if answer.confidence.over == "cell" else ", and so do all of them together"
     return [
         tag(
             "p",
             "A number is a mark, its interval the bar around it. It holds the number without noise with "
-            f"{percent}\u00a0% probability{joint_note}. Intervals cover the noise that protects people. They do not "
+            f"{confidence} probability{joint_note}. Intervals cover the noise that protects people. They do not "
             "cover sampling error, nor what the caps leave out.",
             class_="note",
         )
@@ -275,9 +271,10 @@ def _belief(promise: Any) -> str:
             low, high = promise.posterior(Fraction(1, 2), failure=failure)
             if high < 1:
                 seldom = "" if failure is None else ", except for one release in a million"
+                span = _unbroken(rough_percent(low)), _unbroken(rough_percent(high))
                 return (
                     f"Somebody who thinks it as likely as not (50\u00a0%) that {promise.unit} {_known(promise)} "
-                    f"can think it, after seeing these numbers, {_percent(low)} to {_percent(high)} likely{seldom}."
+                    f"can think it, after seeing these numbers, {span[0]} to {span[1]} likely{seldom}."
                 )
     return ""
 
@@ -286,17 +283,17 @@ def _known(promise: Any) -> str:
     return "is in the data" if promise.neighbours == "add-remove" else "has these values and not those"
 
 
-def _percent(share: Fraction) -> str:
-    return f"{float(100 * share):.3g}\u00a0%"
+def _unbroken(text: str) -> str:
+    return text.replace(" ", "\u00a0")
 
 
 def _citation(table: PublishedTable, guarantee: Any) -> list[Markup]:
     answer, record = table.answer, table.record
-    percent = decimal(100 * Fraction(answer.confidence))
+    confidence = percent(Fraction(answer.confidence))
     promise = "" if guarantee is None else f" {str(guarantee).partition(':')[0]}."
     reference = (
         f"{record.dataset}, release {record.id}, {moment(record.at):%Y-%m-%d}; made with giveortake, intervals of "
-        f"{percent} %.{promise} {_sentence(caps_of(answer))}"
+        f"{confidence}.{promise} {_sentence(caps_of(answer))}"
     )
     paragraphs = [tag("p", reference, class_="cite")]
     if answer.citations:

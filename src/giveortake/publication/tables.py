@@ -1,7 +1,7 @@
-"""The tables that are published, and names that every target accepts.
+"""The tables that are published: those of releases, with margins, guarantee and caps as columns, and a catalogue.
 
-- Names of tables and columns that every target accepts: none is cut off, none occurs twice, none is read as SQL.
-- The tables that are published: those of releases, with margins, promise and caps as columns, and a catalogue.
+Names of tables and columns come first, which every target accepts: none is cut off, none occurs twice, none is read as
+SQL.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from giveortake.answers.codec import provenance_of
 from giveortake.answers.column import NUMBERS, Column
 from giveortake.answers.text import printable
 from giveortake.errors import GiveOrTakeError
-from giveortake.exact import decimal
+from giveortake.exact import percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -73,11 +73,6 @@ def shortened(name: str) -> str:
         return name
     digest = hashlib.sha256(encoded).hexdigest()[:8]
     return f"{encoded[: LONGEST - 9].decode(errors='ignore')}_{digest}"
-
-
-def quoted(name: str) -> str:
-    """A name quoted for SQL, whatever is in it."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 CATALOGUE = "releases"
@@ -167,7 +162,7 @@ def collected(
         try:
             tables += _tables(session, record)
         except GiveOrTakeError as error:
-            omissions.append(LeftOut(record.id, record.asked or "", error.message))
+            omissions.append(LeftOut(record.id, record.description or "", error.message))
     return tables, omissions
 
 
@@ -200,7 +195,7 @@ def _texts(session: Releasing, record: ReleaseRecord) -> list[str | None]:
 
 def _query_in_words(record: ReleaseRecord, table_index: int, count: int, answer: Answer) -> str:
     """The question in words; of several that were asked together, with the number of this one."""
-    query = record.asked or "what was asked is not known"
+    query = record.description or "what was asked is not known"
     if count == 1:
         return query
     keys = ", ".join(column.name for column in answer.keys if not column.name.endswith("_consistent"))
@@ -259,7 +254,7 @@ def in_lines(text: str) -> str:
 def sure_of(answer: Answer) -> str:
     """How sure the intervals of an answer are, in words."""
     over = "each" if answer.confidence.over == "cell" else "all together"
-    return f"{decimal(100 * Fraction(answer.confidence))} %, {over}"
+    return f"{percent(Fraction(answer.confidence))}, {over}"
 
 
 def caps_of(answer: Answer) -> str:
@@ -286,7 +281,7 @@ def catalogue(
             table.query,
             moment(table.record.at),
             None if table.answer.guarantee is None else str(table.answer.guarantee),
-            None if table.answer.cost is None else _brief(table.answer.cost),
+            None if table.answer.cost is None else str(table.answer.cost).partition(":")[0],
             float(Fraction(table.answer.confidence)),
             "each" if table.answer.confidence.over == "cell" else "all together",
             caps_of(table.answer),
@@ -304,10 +299,6 @@ def catalogue(
         for index, (name, kind, _) in enumerate(_CATALOGUE)
     ]
     return Answer(columns), tuple((name, comment) for name, _, comment in _CATALOGUE)
-
-
-def _brief(cost: Any) -> str:
-    return str(cost).partition(":")[0]
 
 
 _LOW, _HIGH = "_low", "_high"

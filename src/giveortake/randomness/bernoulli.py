@@ -1,10 +1,8 @@
-"""Coins of any probability, one by one or many in packed bits.
+"""Coins whose probability is any real number that can be enclosed, one by one or many in packed bits.
 
-Coins whose probability is any real number that can be enclosed.
-
-A byte of eight independent coins is one of 256 outcomes. The unit interval is cut at their cumulated probabilities; a
-uniform number falls into one of the pieces. Its first 16 bits decide that in all but at most 255 of 65,536 cases, by a
-table; the others draw 47 bits more, and the rare one that is still at a cut as many as it takes.
+Eight independent coins, packed into a byte, have one of 256 outcomes. The unit interval is cut at their cumulated
+probabilities; a uniform number falls into one of the pieces. Its first 16 bits decide that in all but at most 255 of
+65,536 cases, by a table; the others draw 47 bits more, and the rare one that is still at a cut as many as it takes.
 """
 
 from __future__ import annotations

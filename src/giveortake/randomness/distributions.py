@@ -1,16 +1,13 @@
 """Integer noise of exactly the stated distribution: rounded Laplace and normal, geometric, discrete Gaussian.
 
-Exponential laws on the integers: the rounded Laplace law, the geometric law and the two-sided geometric law.
-
-All three are functions of an exponential variable E = −ln U with U uniform. For a scale b,
+Three are functions of an exponential variable E = −ln U with U uniform. For a scale b,
 
 * ±⌊bE + ½⌋ is a continuous Laplace variable rounded to the nearest integer: P[k] = F((k+½)/b) − F((k−½)/b);
 * ⌊bE⌋ is geometric: P[G ≥ k] = e^(−k/b);
 * the difference of two such G is two-sided geometric ("discrete Laplace"): P[k] ∝ e^(−|k|/b) [GRS12].
 
-- The continuous normal law rounded to the integers.
-- P[k] = Φ((k+½)/σ) − Φ((k−½)/σ): the law of a continuous Gaussian release on a lattice, after rounding.
-- The discrete Gaussian law on the integers [CKS20]: P[k] ∝ exp(−k² / 2σ²).
+The rounded normal distribution has P[k] = Φ((k+½)/σ) − Φ((k−½)/σ): a continuous Gaussian release on a lattice, after
+rounding. The discrete Gaussian [CKS20] has P[k] ∝ exp(−k² / 2σ²).
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Random bytes, uniform integers, and real random numbers of which no more digits are drawn than a decision needs.
 
-Where random bytes come from.
-
 There is no generator object that holds a state: a small request goes straight to the operating system, a large
 one is expanded by AES-256 in counter mode under a key that the operating system drew for that request alone.
 So nothing can be copied by a fork, shared by two threads, rewound or seeded, and noise cannot repeat.

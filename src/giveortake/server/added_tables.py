@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import GiveOrTakeError, InvalidParameter, SameTable
 from giveortake.server import routes
-from giveortake.server.pool import Worker, WorkerFailed
-from giveortake.server.responses import Refused
+from giveortake.server.responses import Refusal
 from giveortake.server.routes import NUMBER, TEXT, TRUTH, Call, Result, Route, listed, maybe, object_of, text
 from giveortake.server.settings import Settings
+from giveortake.server.workers.pool import Worker, WorkerFailed
 from giveortake.wire.errors import refusal_of
 
 if TYPE_CHECKING:
@@ -136,9 +136,9 @@ async def _looked(call: Call, operation: str, **arguments: Any) -> dict[str, Any
         raise refusal(call, failed) from None
 
 
-def refusal(call: Call, error: GiveOrTakeError) -> Refused:
+def refusal(call: Call, error: GiveOrTakeError) -> Refusal:
     """An error of ours as the refusal that is sent."""
-    return Refused(*refusal_of(error, call.face))
+    return Refusal(*refusal_of(error, call.face))
 
 
 _FILE = text(1000)

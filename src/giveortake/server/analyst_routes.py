@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from giveortake.server import routes
-from giveortake.server.responses import MEDIA, Refused, malformed
+from giveortake.server.responses import MEDIA, Refusal, malformed
 from giveortake.server.routes import (
     NAMES,
     NUMBER,
@@ -33,8 +33,8 @@ async def me(call: Call) -> Result:
 
 
 async def datasets(call: Call) -> Result:
-    """Every data set that the asker may ask."""
-    calls = [_at(call, name) for name in call.who.datasets]
+    """Every data set that the caller may ask."""
+    calls = [replace(call, path={"dataset": name}) for name in call.who.datasets]
     descriptions = await asyncio.gather(
         *(call.service.ask_for_bytes(dataset_call, "describe") for dataset_call in calls)
     )
@@ -53,7 +53,7 @@ async def outline(call: Call) -> Result:
 
 
 async def budget(call: Call) -> Result:
-    """What the asker has spent of a data set's budget, and what is left."""
+    """What the caller has spent of a data set's budget, and what is left."""
     return await call.service.ask(call, "budget")
 
 
@@ -113,17 +113,17 @@ async def profile(call: Call) -> Result:
 
 
 async def profiles(call: Call) -> Result:
-    """The profiles that the asker has paid for."""
+    """The profiles that the caller has paid for."""
     return await call.service.ask(call, "profiles")
 
 
 async def history(call: Call) -> Result:
-    """The ledger's entries about the asker."""
+    """The ledger's entries about the caller."""
     return await call.service.ask(call, "history", after=call.query.get("after", 0), limit=call.query.get("limit", 100))
 
 
 async def releases(call: Call) -> Result:
-    """The releases that the asker has paid for."""
+    """The releases that the caller has paid for."""
     return await call.service.ask(
         call,
         "releases",
@@ -134,11 +134,11 @@ async def releases(call: Call) -> Result:
 
 
 async def approvals(call: Call) -> Result:
-    """The asker's own large spends, and what was decided about them."""
+    """The caller's own large spends, and what was decided about them."""
     name = call.path["dataset"]
     if name not in call.who.datasets:  # absent and forbidden are one and the same
-        raise Refused("not_found")
-    return await call.service.ask_clerk(call, "own_approvals", dataset=name)
+        raise Refusal("not_found")
+    return await call.service.ask_ledger(call, "own_approvals", dataset=name)
 
 
 async def release(call: Call) -> Result:
@@ -191,10 +191,6 @@ def _sent(call: Call, file: File) -> Reply:
         return Reply(content, MEDIA[wanted])
     name = f'attachment; filename="{release_id}.{wanted}"'.replace("/", "-")
     return Reply(content, MEDIA[wanted], headers=[(b"content-disposition", name.encode("latin-1", "replace"))])
-
-
-def _at(call: Call, name: str) -> Call:
-    return replace(call, path={"dataset": name})
 
 
 def _question(call: Call) -> dict[str, Any]:

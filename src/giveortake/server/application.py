@@ -1,7 +1,7 @@
-"""The application: guard, routing, metrics, the log, and one place that sends all responses.
+"""The ASGI application: guard, routing, metrics, the log, and one place that sends all responses.
 
-- Health and metrics of the service: numbers of requests and losses, never a value or a name.
-- The custodian's log: one line of JSON for each request, without rows, constants of questions, or tokens' secrets.
+- Health and metrics: numbers of requests and losses, never a value or a name.
+- The custodian's log: one line of JSON for each request, without rows, constants of queries, or tokens' secrets.
 - All routes of the service and all pages of the console, in the order in which they are tried.
 """
 
@@ -29,7 +29,7 @@ from giveortake.server import added_tables, analyst_routes, custodian_routes, ro
 from giveortake.server.console import approvals, custodian, login, overview, profiles, release_pages, tables, workbench
 from giveortake.server.guard import Guard, address_of
 from giveortake.server.limits import Work
-from giveortake.server.responses import Refused, departure, json_bytes, refusal_bytes
+from giveortake.server.responses import Refusal, json_bytes, refusal_bytes, send_time
 from giveortake.server.routes import TEXT, Call, Reply, Result, Route, object_of
 from giveortake.wire.errors import BY_NAME
 
@@ -53,7 +53,7 @@ async def live(_call: Call) -> Result:
 async def ready(call: Call) -> Result:
     """Report that every data set has a worker, and that the ledger can be written; refused if not."""
     if not await call.service.ready():
-        raise Refused("overloaded")
+        raise Refusal("overloaded")
     return {"status": "ready"}
 
 
@@ -189,7 +189,7 @@ ROUTES = (*_OWN, routes.route_of(_OWN), *(route for page in _PAGES for route in 
 
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-_LONG = 0.5  # seconds after which it is checked again whether the asker was revoked
+_LONG = 0.5  # seconds after which it is checked again whether the caller was revoked
 
 
 @final
@@ -217,7 +217,7 @@ class Application:
         routes: Sequence[Route],
         log: Log,
         *,
-        page_refusal: Callable[[Refused, Principal | None], Reply] | None = None,
+        page_refusal: Callable[[Refusal, Principal | None], Reply] | None = None,
     ) -> None:
         self.service = service
         self.routes = tuple(routes)
@@ -229,20 +229,17 @@ class Application:
         self._page_refusal = page_refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await _lifespan(receive, send)
-            return
         if scope["type"] != "http":
             return  # no WebSockets
         started, trail = time.monotonic(), _Trail(_request_id(scope), _is_browsing(scope))
         try:
             with serving(Cache()):  # what one request computes makes no other faster
                 headers, body, trail.status = await self._handled(scope, receive, trail, started)
-        except Refused as refused:
+        except Refusal as refused:
             headers, body, trail.status = self._refused(refused, trail)
         except Exception as error:  # noqa: BLE001 (told by its class alone)
             self.service.metrics.lose(f"front: {type(error).__name__}")
-            headers, body, trail.status = self._refused(Refused("internal"), trail)
+            headers, body, trail.status = self._refused(Refusal("internal"), trail)
         seconds = time.monotonic() - started
         name = "other" if trail.route is None else trail.route.name
         self.service.metrics.count(name, trail.status, seconds)
@@ -271,7 +268,7 @@ class Application:
         if route is None or route.role != "anybody":
             trail.principal = principal = await guard.principal(scope)
         if route is None:
-            raise _other_method(methods) if methods else Refused("not_found")
+            raise _other_method(methods) if methods else Refusal("not_found")
         if principal is None:
             return _sent(await self._answered(route, trail, scope, receive, Work("")))
         guard.require_role(route, principal)
@@ -290,7 +287,7 @@ class Application:
     async def _answered(self, route: Route, trail: _Trail, scope: Scope, receive: Receive, work: Work) -> Result:
         path, principal = trail.path, trail.principal
         if self.service.draining and route.path != "/health/live":
-            raise Refused("draining")
+            raise Refusal("draining")
         if path.get("dataset") in (() if principal is None else principal.datasets):
             trail.dataset = path["dataset"]
         query = self._guard.query(route, scope)
@@ -312,7 +309,7 @@ class Application:
                 methods.append(route.method)
         return None, {}, methods
 
-    def _refused(self, refused: Refused, trail: _Trail) -> tuple[Headers, bytes, int]:
+    def _refused(self, refused: Refusal, trail: _Trail) -> tuple[Headers, bytes, int]:
         trail.cause, principal = refused.cause.name, trail.principal
         # A principal that is None: see `Guard.principal`.
         if refused.why is not None and (principal is None or principal.role == "custodian"):
@@ -331,7 +328,7 @@ class Application:
         fixed = None if trail.dataset is None else self.service.settings.latency.get(trail.dataset)
         if route is None or not route.touches or fixed is None:
             return
-        leaves = departure(started, time.monotonic(), fixed)
+        leaves = send_time(started, time.monotonic(), fixed)
         if leaves.is_overrun:
             self.service.metrics.overruns[trail.dataset or ""] += 1
         await asyncio.sleep(max(0.0, leaves.at - time.monotonic()))
@@ -372,18 +369,10 @@ async def _unused(_request: Any) -> Any:
     raise NotImplementedError
 
 
-async def _lifespan(receive: Receive, send: Send) -> None:
-    while True:
-        message = await receive()
-        await send({"type": f"{message['type']}.complete"})
-        if message["type"] == "lifespan.shutdown":
-            return
-
-
-def _other_method(methods: Sequence[str]) -> Refused:
+def _other_method(methods: Sequence[str]) -> Refusal:
     """The refusal of a method where the path takes others, which the table of routes tells everybody."""
     cause, ways = BY_NAME["method"], " or ".join(dict.fromkeys(methods))
-    return Refused(cause, {"error": {"cause": cause.name, "message": cause.message, "hint": f"send it by {ways}"}})
+    return Refusal(cause, {"error": {"cause": cause.name, "message": cause.message, "hint": f"send it by {ways}"}})
 
 
 def _pattern(path: str) -> str:

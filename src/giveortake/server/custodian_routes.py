@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from giveortake.server import routes
-from giveortake.server.responses import Refused
+from giveortake.server.responses import Refusal
 from giveortake.server.routes import (
     NAMES,
     OBJECT,
@@ -24,70 +24,70 @@ from giveortake.server.routes import (
 
 async def analysts(call: Call) -> Result:
     """The analysts, and what is left to them."""
-    return await call.service.ask_clerk(call, "analysts", datasets=list(call.service.pools))
+    return await call.service.ask_ledger(call, "analysts", datasets=list(call.service.pools))
 
 
 async def add_analyst(call: Call) -> Result:
     """Let an analyst ask."""
-    return await call.service.ask_clerk(call, "add_analyst", **call.body)
+    return await call.service.ask_ledger(call, "add_analyst", **call.body)
 
 
 async def revoke_analyst(call: Call) -> Result:
     """Revoke an analyst."""
-    return await call.service.ask_clerk(call, "revoke_analyst", name=call.path["analyst"], **call.body)
+    return await call.service.ask_ledger(call, "revoke_analyst", name=call.path["analyst"], **call.body)
 
 
 async def readmit_analyst(call: Call) -> Result:
     """Take the revocation of an analyst back."""
-    return await call.service.ask_clerk(call, "readmit_analyst", name=call.path["analyst"], **call.body)
+    return await call.service.ask_ledger(call, "readmit_analyst", name=call.path["analyst"], **call.body)
 
 
 async def tokens(call: Call) -> Result:
     """Every token, without secrets."""
-    return await call.service.ask_clerk(call, "tokens")
+    return await call.service.ask_ledger(call, "tokens")
 
 
 async def issue_token(call: Call) -> Result:
     """Issue a new token."""
-    return await call.service.ask_clerk(call, "issue_token", **call.body)
+    return await call.service.ask_ledger(call, "issue_token", **call.body)
 
 
 async def revoke_token(call: Call) -> Result:
     """Revoke a token: this process stops trusting it at once, others within a second."""
-    done = await call.service.ask_clerk(call, "revoke_token", token=call.path["token"], **call.body)
-    call.service.doubt()
+    done = await call.service.ask_ledger(call, "revoke_token", token=call.path["token"], **call.body)
+    call.service.expire_tokens()
     return done
 
 
 async def levels(call: Call) -> Result:
     """Every budget, and what is left of it."""
-    return await call.service.ask_clerk(call, "levels")
+    return await call.service.ask_ledger(call, "levels")
 
 
 async def change_budget(call: Call) -> Result:
     """Replace a promise by a new one."""
-    return await call.service.ask_clerk(call, "change_budget", level=_number(call, "level"), **call.body)
+    return await call.service.ask_ledger(call, "change_budget", level=_number(call, "level"), **call.body)
 
 
 async def approvals(call: Call) -> Result:
     """Large spends that wait, or all of them."""
     waiting = call.query.get("state", "waiting") == "waiting"
-    return await call.service.ask_clerk(call, "approvals", waiting=waiting)
+    return await call.service.ask_ledger(call, "approvals", waiting=waiting)
 
 
 async def approve(call: Call) -> Result:
     """Let one large spend through, once."""
-    return await call.service.ask_clerk(call, "approve", request=_number(call, "request"), **call.body)
+    return await call.service.ask_ledger(call, "approve", request=_number(call, "request"), **call.body)
 
 
 async def deny(call: Call) -> Result:
     """Refuse one large spend."""
-    return await call.service.ask_clerk(call, "deny", request=_number(call, "request"), **call.body)
+    return await call.service.ask_ledger(call, "deny", request=_number(call, "request"), **call.body)
 
 
 async def failures(call: Call) -> Result:
-    """The failures of each asker and what they can reveal, and the losses of the service itself."""
-    document = await call.service.ask_clerk(call, "failures")
+    """The failures of each caller and what they can reveal, and the losses of the service itself."""
+    document = await call.service.ask_ledger(call, "failures")
     metrics = call.service.metrics
     service = {"losses": metrics.losses, "last": list(metrics.lost), "overruns": dict(metrics.overruns)}
     return {**document, "service": service}
@@ -95,19 +95,19 @@ async def failures(call: Call) -> Result:
 
 async def reset_failures(call: Call) -> Result:
     """Allow as many failures again."""
-    return await call.service.ask_clerk(call, "reset_failures", level=_number(call, "level"), **call.body)
+    return await call.service.ask_ledger(call, "reset_failures", level=_number(call, "level"), **call.body)
 
 
 async def entries(call: Call) -> Result:
     """A page of the ledger's entries."""
     limit, after = call.query.get("limit", 100), call.query.get("after", 0)
-    return await call.service.ask_clerk(call, "entries", slow=True, after=after, limit=limit)
+    return await call.service.ask_ledger(call, "entries", slow=True, after=after, limit=limit)
 
 
 async def all_releases(call: Call) -> Result:
     """A page of everybody's releases."""
     limit, after = call.query.get("limit", 100), call.query.get("after")
-    return await call.service.ask_clerk(call, "all_releases", slow=True, after=after, limit=limit)
+    return await call.service.ask_ledger(call, "all_releases", slow=True, after=after, limit=limit)
 
 
 async def verify(call: Call) -> Result:
@@ -125,7 +125,7 @@ async def progress(call: Call) -> Result:
 def _number(call: Call, name: str) -> int:
     number = call.path[name]
     if not (number.isascii() and number.isdigit() and len(number) < 16):
-        raise Refused("not_found")
+        raise Refusal("not_found")
     return int(number)
 
 

@@ -1,8 +1,8 @@
-"""The guard in front of all routes: it knows who asks before it reads a byte of the body; and browser logins.
+"""The guard in front of all routes: who is let in, and what of a request is read.
 
 - Logins of the console: a browser's cookie names a login, and never holds the token it was begun with.
-- authenticate → role → content type → at most 64 KB while reading → in time → strict JSON → the shape of the route.
-  Each step refuses in one shape, with words of our own.
+- The guard: authenticate → role → content type → at most 64 KB while reading → in time → strict JSON → the shape of the
+  route. Not a byte of a body is read before its sender is known. Each step refuses in one shape, in words of our own.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from urllib.parse import parse_qsl
 
 from giveortake.server import responses
 from giveortake.server.limits import Backlog, InFlight, Rate, Strangers, Work
-from giveortake.server.responses import Refused, malformed
-from giveortake.server.routes import Misshapen, require
+from giveortake.server.responses import Refusal, malformed
+from giveortake.server.routes import ShapeError, require
 from giveortake.server.settings import WRONG_TOKENS
 
 if TYPE_CHECKING:
@@ -104,12 +104,12 @@ class Guard:
     """Lets requests in, or refuses them.
 
     Guarantee: not a byte of a body is read before its sender's token and role are known to be good, and never more than
-    64 KB of it is held. A refusal holds nothing of what was sent. What is not there and what is not for the asker are
+    64 KB of it is held. A refusal holds nothing of what was sent. What is not there and what is not for the caller are
     refused by the same bytes, after the same steps.
     """
 
     service: Service
-    askers: Rate
+    callers: Rate
     in_flight: InFlight
     backlog: Backlog
     strangers: Strangers
@@ -124,9 +124,9 @@ class Guard:
         """
         parts = settings.fronts
         rates = ((settings.requests_per_second, settings.burst), WRONG_TOKENS)
-        askers, wrong = (Rate(each_second / parts, burst / parts) for each_second, burst in rates)
+        callers, wrong = (Rate(each_second / parts, burst / parts) for each_second, burst in rates)
         in_flight, backlog = InFlight(settings.in_flight // parts), Backlog(settings.worker_seconds / parts)
-        return cls(service, askers, in_flight, backlog, Strangers(wrong), settings.patience)
+        return cls(service, callers, in_flight, backlog, Strangers(wrong), settings.patience)
 
     # -- who --------------------------------------------------------------------------------------------------------
 
@@ -143,17 +143,17 @@ class Guard:
         address = address_of(scope)
         token, login = self._token(headers)
         if token is None:
-            raise Refused("unauthenticated", without_token=True)
+            raise Refusal("unauthenticated", without_token=True)
         principal = await self._known(token, address)
         if principal is None:
             self.service.metrics.denied += 1
             if login is not None:
                 self.service.logins.end(login)
-            raise Refused("unauthenticated")
+            raise Refusal("unauthenticated")
         if login is not None and scope["method"] not in _SAFE_METHODS and not self._own_page(scope, headers):
-            raise Refused("foreign_page")
-        if not self.askers.takes(principal.asker):
-            raise Refused("too_many")
+            raise Refusal("foreign_page")
+        if not self.callers.takes(principal.caller):
+            raise Refusal("too_many")
         return principal
 
     async def _known(self, token: str, address: str) -> Principal | None:
@@ -165,13 +165,13 @@ class Guard:
                 return None
             if not strangers.enters(address, name):  # before it is looked up: many may come at once
                 self.service.metrics.denied += 1
-                raise Refused("too_many")
+                raise Refusal("too_many")
         principal, wrong = None, False
         try:
             principal = await self.service.authenticate(token, address)
             wrong = principal is None
-        except Refused as refused:
-            raise refused if self.service.was_custodian(token) else Refused(refused.cause) from None
+        except Refusal as refused:
+            raise refused if self.service.was_custodian(token) else Refusal(refused.cause) from None
         finally:
             if not was_let_in:
                 strangers.leaves(address, name, wrong=wrong)
@@ -180,24 +180,24 @@ class Guard:
     # -- how much ---------------------------------------------------------------------------------------------------
 
     def begin(self, route: Route, principal: Principal) -> Work:
-        """Let a request begin, unless its asker has too much under way; then `end` has to be called.
+        """Let a request begin, unless its caller has too much under way; then `end` has to be called.
 
         What an analyst reads is never refused for the seconds that their questions take.
         """
-        asker = principal.asker
-        if not self.in_flight.enters(asker):
-            raise Refused("too_many")
+        caller = principal.caller
+        if not self.in_flight.enters(caller):
+            raise Refusal("too_many")
         if principal.analyst is None or route.method != "POST":
-            return Work(asker)
+            return Work(caller)
         try:
-            return self.backlog.begin(asker, route.name)
-        except Refused:
-            self.in_flight.leaves(asker)
+            return self.backlog.begin(caller, route.name)
+        except Refusal:
+            self.in_flight.leaves(caller)
             raise
 
     def end(self, work: Work) -> None:
         """End a request that `begin` let begin."""
-        self.in_flight.leaves(work.asker)
+        self.in_flight.leaves(work.caller)
         if work.route:
             self.backlog.end(work)
 
@@ -206,9 +206,9 @@ class Guard:
         token, _ = self._token(headers_of(scope))
         principal = None if token is None else await self.service.authenticate(token)
         if principal is None:
-            raise Refused("unauthenticated")
+            raise Refusal("unauthenticated")
         if principal.revoked and dataset is not None:
-            raise Refused("revoked")
+            raise Refusal("revoked")
 
     def _token(self, headers: Mapping[bytes, bytes]) -> tuple[str | None, str | None]:
         """The token of a request, and the login by whose cookie it was found, if it was."""
@@ -234,7 +234,7 @@ class Guard:
     def require_role(route: Route, principal: Principal) -> None:
         """Refuse a route that is for another role; custodians may do what analysts may."""
         if route.role == "custodian" and principal.role != "custodian":
-            raise Refused("role")
+            raise Refusal("role")
 
     # -- what -------------------------------------------------------------------------------------------------------
 
@@ -245,20 +245,20 @@ class Guard:
         headers = headers_of(scope)
         own = b"authorization" in headers or self._own_page(scope, headers)  # no browser sends that header by itself
         if route.page and not own:  # who has no token yet could be logged in as somebody else
-            raise Refused("foreign_page")
+            raise Refusal("foreign_page")
         wanted = b"application/x-www-form-urlencoded" if route.page else b"application/json"
         if headers.get(b"content-type", b"").split(b";")[0].strip().lower() != wanted:
-            raise Refused("media_type")
+            raise Refusal("media_type")
         length = headers.get(b"content-length", b"0")
         if len(length) > 10 or not length.isdigit() or int(length) > MOST:
-            raise Refused("too_large")
+            raise Refusal("too_large")
         try:
             async with asyncio.timeout(self.patience):
                 content = await _read(receive)
         except TimeoutError:
-            raise Refused("slow") from None
+            raise Refusal("slow") from None
         value = _form(content) if route.page else _json(content)
-        shaped(value, route.body)
+        require_shape(value, route.body)
         fields: dict[str, Any] = value
         return fields
 
@@ -290,7 +290,7 @@ class Guard:
             kinds = route.query[name].get("type")
             if kinds == "integer" and value.isascii() and value.isdigit() and len(value) < 16:
                 parameters[name] = int(value)
-        shaped(parameters, {"type": "object", "properties": route.query})
+        require_shape(parameters, {"type": "object", "properties": route.query})
         return parameters
 
 
@@ -300,11 +300,11 @@ def address_of(scope: Scope) -> str:
     return address if _ADDRESS.fullmatch(address) else "?"
 
 
-def shaped(value: Any, schema: Mapping[str, Any]) -> None:
+def require_shape(value: Any, schema: Mapping[str, Any]) -> None:
     """Refuse a value of another shape, in our own words."""
     try:
         require(value, dict(schema))
-    except Misshapen as wrong:
+    except ShapeError as wrong:
         raise malformed(wrong.problem, wrong.hint) from None
 
 
@@ -346,11 +346,11 @@ async def _read(receive: Receive) -> bytes:
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            raise Refused("slow")  # gone; nobody will read it
+            raise Refusal("slow")  # gone; nobody will read it
         part = message.get("body", b"")
         size += len(part)
         if size > MOST:
-            raise Refused("too_large")
+            raise Refusal("too_large")
         parts.append(part)
         if not message.get("more_body", False):
             return b"".join(parts)
@@ -360,7 +360,7 @@ def _json(content: bytes) -> Any:
     try:
         return responses.read(content)
     except responses.NotStrict:
-        raise Refused("not_json") from None
+        raise Refusal("not_json") from None
 
 
 def _form(content: bytes) -> dict[str, str]:

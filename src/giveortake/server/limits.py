@@ -1,6 +1,9 @@
-"""Limits on what one analyst may ask of the service, and who gets the next free worker.
+"""Limits on what one caller and one address may ask of the service, and who gets the next free worker.
 
-Limits on how much one asker and one address may ask of the service. They do not depend on rows.
+None of them depends on rows.
+
+- Rates, tokens that may be tried, requests under way, and the seconds of workers that are owed.
+- The queues of a pool: a free worker goes to the caller who has used the fewest seconds of late.
 """
 
 from __future__ import annotations
@@ -12,12 +15,12 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar, final
 
-from giveortake.server.responses import Refused
+from giveortake.server.responses import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from giveortake.server.pool import Worker
+    from giveortake.server.workers.pool import Worker
 
 
 _Name = TypeVar("_Name")
@@ -120,7 +123,7 @@ class Work:
     With a route it is counted by a `Backlog`, since the moment at which it has begun.
     """
 
-    asker: str
+    caller: str
     route: str = ""
     started_at: float = 0.0
     seconds: float = 0.0
@@ -130,10 +133,10 @@ class Work:
 @final
 @dataclass(slots=True)
 class Backlog:
-    """A limit on the seconds of workers that one asker has under way, and owes.
+    """A limit on the seconds of workers that one caller has under way, and owes.
 
-    A request under way counts as what the asker's last ones by the same route took, and at most as half of `most`. An
-    asker who uses one worker without end owes nothing; what is used beside that is owed, and time pays it, a second
+    A request under way counts as what the caller's last ones by the same route took, and at most as half of `most`. A
+    caller who uses one worker without end owes nothing; what is used beside that is owed, and time pays it, a second
     for a second. So whoever asks one thing after the other is never refused.
     """
 
@@ -143,29 +146,29 @@ class Backlog:
     _settled: OrderedDict[str, float] = field(default_factory=OrderedDict, repr=False)  # when nothing is owed any more
     _usual: OrderedDict[tuple[str, str], float] = field(default_factory=OrderedDict, repr=False)
 
-    def begin(self, asker: str, route: str) -> Work:
+    def begin(self, caller: str, route: str) -> Work:
         """Let a request begin; then `end` has to be called. Refused if too much is under way or owed."""
-        now, routes = self.clock(), self._under_way.get(asker, Counter())
-        before = max(0.0, self._settled.get(asker, now) - now)
-        before += sum(count * self._expected(asker, other_route) for other_route, count in routes.items())
-        above = before + self._expected(asker, route) - self.most
+        now, routes = self.clock(), self._under_way.get(caller, Counter())
+        before = max(0.0, self._settled.get(caller, now) - now)
+        before += sum(count * self._expected(caller, other_route) for other_route, count in routes.items())
+        above = before + self._expected(caller, route) - self.most
         if before and above > 0:
-            raise Refused("too_many", retry_after=math.ceil(above))
-        self._under_way.setdefault(asker, routes)[route] += 1
-        return Work(asker, route, now)
+            raise Refusal("too_many", retry_after=math.ceil(above))
+        self._under_way.setdefault(caller, routes)[route] += 1
+        return Work(caller, route, now)
 
     def end(self, work: Work) -> None:
         """End a request that `begin` let begin, and count the seconds that it took."""
-        asker, name, routes = work.asker, (work.asker, work.route), self._under_way[work.asker]
+        caller, name, routes = work.caller, (work.caller, work.route), self._under_way[work.caller]
         routes[work.route] -= 1
         if not routes.total():
-            del self._under_way[asker]
+            del self._under_way[caller]
         _remember(self._usual, name, (self._usual.get(name, work.seconds) + work.seconds) / 2)
-        owed = max(work.started_at, self._settled.get(asker, 0.0)) + work.seconds
-        _remember(self._settled, asker, min(owed, self.clock() + _MOST_OWED))
+        owed = max(work.started_at, self._settled.get(caller, 0.0)) + work.seconds
+        _remember(self._settled, caller, min(owed, self.clock() + _MOST_OWED))
 
-    def _expected(self, asker: str, route: str) -> float:
-        return min(self._usual.get((asker, route), 0.0), self.most / 2)
+    def _expected(self, caller: str, route: str) -> float:
+        return min(self._usual.get((caller, route), 0.0), self.most / 2)
 
 
 def _remember(known: OrderedDict[_Name, float], name: _Name, value: float) -> None:
@@ -175,7 +178,7 @@ def _remember(known: OrderedDict[_Name, float], name: _Name, value: float) -> No
         known.popitem(last=False)
 
 
-_HALF_LIFE = 30.0  # seconds, after which half of what an asker has used is forgotten
+_HALF_LIFE = 30.0  # seconds, after which half of what a caller has used is forgotten
 _FORGOTTEN = 1e-3  # seconds of use
 
 
@@ -192,7 +195,7 @@ class _Turn:
 @final
 @dataclass(slots=True)
 class _Share:
-    """One asker's part of a pool: requests that wait, workers that are busy, and the seconds used until a moment."""
+    """One caller's part of a pool: requests that wait, workers that are busy, and the seconds used until a moment."""
 
     turns: list[_Turn] = field(default_factory=list)
     busy: int = 0
@@ -207,9 +210,9 @@ class _Share:
 @final
 @dataclass(slots=True)
 class Turns:
-    """A queue for each asker; a free worker goes to the asker who has used the fewest seconds of workers of late.
+    """A queue for each caller; a free worker goes to the caller who has used the fewest seconds of workers of late.
 
-    Guarantee: of several workers, no asker but the service itself (the asker "") has all, and no slow requests have
+    Guarantee: of several workers, no caller but the service itself (the caller "") has all, and no slow requests have
     all, so one is always left, or soon free, for others and for what is quick. Nobody's queue holds more than `waiting`
     requests, and nobody is refused because of another's.
     """
@@ -223,10 +226,10 @@ class Turns:
 
     async def worker(self, work: Work, *, slow: bool) -> Worker:
         """Wait for a worker; `end` has to be called with the same arguments when it is not needed any more."""
-        share = self._shares.setdefault(work.asker, _Share())
+        share = self._shares.setdefault(work.caller, _Share())
         if len(share.turns) >= self.waiting:
-            raise Refused("too_many")
-        if work.queued_at is None:  # what is asked in parts keeps its place before the asker's later requests
+            raise Refusal("too_many")
+        if work.queued_at is None:  # what is asked in parts keeps its place before the caller's later requests
             work.queued_at = self.clock()
         turn = _Turn(work.queued_at, slow, asyncio.get_running_loop().create_future())
         share.turns.append(turn)
@@ -244,7 +247,7 @@ class Turns:
 
     def end(self, work: Work, *, slow: bool, seconds: float = 0.0) -> None:
         """Count the seconds that a worker was in use, and serve whoever is next."""
-        share, now = self._shares[work.asker], self.clock()
+        share, now = self._shares[work.caller], self.clock()
         share.used, share.until = share.used_at(now) + seconds, now
         share.busy -= 1
         self._slow -= slow

@@ -1,10 +1,9 @@
-"""Responses: strict JSON in, one shape of refusals, results in several formats, and fixed times.
+"""What is read and sent: strict JSON, refusals of one shape, results in several formats, at fixed times.
 
 - JSON that means one thing only: what two readers could read differently is refused, and so is what costs too much.
 - Refusals as responses: one shape, lengths that reveal nothing, and headers that forbid caching.
-- Results in the format that was asked for: JSON, Arrow IPC, Parquet, or CSV without formulas.
-- Workers write them. The front process hands their bytes on as they are: it has one loop for everybody, and reading or
-  writing a large document there would keep everybody waiting.
+- Results as JSON, Arrow IPC, Parquet, or CSV without formulas. Workers write them, and the front process hands on the
+  bytes: it has one loop for everybody, which a large document would keep waiting.
 - Fixed times: the moment at which a result is sent reveals nothing about rows.
 """
 
@@ -133,11 +132,11 @@ SAFE: Headers = [  # of every response, whoever makes it: the server adds them
 _JSON: Headers = [(b"content-type", b"application/json")]
 
 
-class Superseded(Exception):
+class StaleTable(Exception):
     """What a worker has loaded is not the newest version of its table any more; nothing was done."""
 
 
-class Refused(Exception):
+class Refusal(Exception):
     """A request is refused: the cause, and what may be said about it."""
 
     def __init__(
@@ -176,10 +175,10 @@ def json_bytes(document: Any) -> tuple[Headers, bytes]:
     return [*_JSON, (b"content-length", str(len(body)).encode())], body
 
 
-def malformed(problem: str, hint: str | None = None) -> Refused:
+def malformed(problem: str, hint: str | None = None) -> Refusal:
     """The refusal of a request whose shape is wrong, in words of our own."""
     cause = BY_NAME["malformed"]
-    return Refused(cause, document_of(cause, problem, hint))
+    return Refusal(cause, document_of(cause, problem, hint))
 
 
 MEDIA = {
@@ -234,7 +233,7 @@ _WRITERS = {"json": _json, "arrow": _arrow, "parquet": _parquet, "csv": _csv}
 
 @final
 @dataclass(frozen=True, slots=True)
-class Departure:
+class SendTime:
     """The moment when a result is sent, and how many fixed times that takes; more than one is an overrun."""
 
     at: float
@@ -246,15 +245,15 @@ class Departure:
         return self.turns > 1
 
 
-def departure(arrived: float, done: float, fixed: float) -> Departure:
+def send_time(arrived: float, done: float, fixed: float) -> SendTime:
     """When to send a result that was asked for at `arrived` and is ready at `done`.
 
     Guarantee: it leaves a whole number of times `fixed` after its request, whatever it is: an answer, a stored answer,
     a refusal or a failure. So its time tells that number alone, which is one unless it is an overrun. Who sees that
     k of N requests were overruns learns at most log₂ Σ_{j ≤ k} C(N, j) bits from which, as long as none takes twice.
 
-    >>> departure(10.0, 10.3, 2.0), departure(10.0, 12.5, 2.0).is_overrun
-    (Departure(at=12.0, turns=1), True)
+    >>> send_time(10.0, 10.3, 2.0), send_time(10.0, 12.5, 2.0).is_overrun
+    (SendTime(at=12.0, turns=1), True)
     """
     turns = max(1, math.ceil((done - arrived) / fixed))
-    return Departure(arrived + turns * fixed, turns)
+    return SendTime(arrived + turns * fixed, turns)

@@ -1,8 +1,8 @@
-"""Routes: lines of one table, the shapes of what is sent, and the OpenAPI document made of them.
+"""Routes as lines of one table: who may use them, the shapes of body and result, and the OpenAPI document.
 
-- Shapes of bodies and results as JSON Schema; the same table is checked and documented.
-- A refusal names a field of our own schema, never what was sent.
-- The shapes of what analysts and custodians send, which several routes use.
+- JSON Schema for bodies and results: the same schema is checked and documented. A refusal names a field of it, never
+  what was sent.
+- The schemas that several routes use, and what a handler gets and returns.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 from giveortake.errors import did_you_mean
-from giveortake.ledger.rules.registration import LONGEST_REASON
+from giveortake.ledger.chain.entries import LONGEST_REASON
 from giveortake.server.limits import Work
 from giveortake.server.responses import MEDIA
 from giveortake.wire.errors import CAUSES
@@ -52,7 +52,7 @@ _EXAMPLES = {  # of fields that are often forgotten
 }
 
 
-class Misshapen(ValueError):
+class ShapeError(ValueError):
     """A value does not have the required shape; `problem` says where, in words of our own."""
 
     def __init__(self, problem: str, hint: str | None = None) -> None:
@@ -65,7 +65,7 @@ def require(value: Any, schema: Schema, label: str = "the body") -> None:
 
     >>> require({"epsilon": []}, object_of(epsilon=NUMBER))
     Traceback (most recent call last):
-    giveortake.server.routes.Misshapen: epsilon is not a string or number
+    giveortake.server.routes.ShapeError: epsilon is not a string or number
     """
     if "anyOf" in schema:
         _require_any(value, schema["anyOf"], label)
@@ -73,9 +73,9 @@ def require(value: Any, schema: Schema, label: str = "the body") -> None:
     kinds = schema.get("type", list(_TYPES))
     named = [kinds] if isinstance(kinds, str) else kinds
     if not any(_is(value, kind) for kind in named):
-        raise Misshapen(f"{label} is not {_article(named[0])} {' or '.join(named)}", _EXAMPLES.get(label))
+        raise ShapeError(f"{label} is not {_article(named[0])} {' or '.join(named)}", _EXAMPLES.get(label))
     if "enum" in schema and value not in schema["enum"]:
-        raise Misshapen(f"{label} has no such value", f"one of {', '.join(map(str, schema['enum']))}")
+        raise ShapeError(f"{label} has no such value", f"one of {', '.join(map(str, schema['enum']))}")
     match value:
         case str():
             _require_size(len(value), schema, "Length", label, "characters")
@@ -99,10 +99,10 @@ def _require_any(value: Any, choices: list[Schema], label: str) -> None:
     for choice in choices:
         try:
             require(value, choice, label)
-        except Misshapen:
+        except ShapeError:
             continue
         return
-    raise Misshapen(f"{label} has none of the shapes that it may have", _EXAMPLES.get(label))
+    raise ShapeError(f"{label} has none of the shapes that it may have", _EXAMPLES.get(label))
 
 
 def _is(value: Any, kind: str) -> bool:
@@ -111,14 +111,14 @@ def _is(value: Any, kind: str) -> bool:
 
 def _require_size(size: int, schema: Schema, keyword: str, label: str, words: str) -> None:
     if size < schema.get(f"min{keyword}", 0):
-        raise Misshapen(f"{label} has fewer than {schema[f'min{keyword}']} {words}")
+        raise ShapeError(f"{label} has fewer than {schema[f'min{keyword}']} {words}")
     if size > schema.get(f"max{keyword}", size):
-        raise Misshapen(f"{label} has more than {schema[f'max{keyword}']} {words}")
+        raise ShapeError(f"{label} has more than {schema[f'max{keyword}']} {words}")
 
 
 def _require_within(value: float, schema: Schema, label: str) -> None:
     if value < schema.get("minimum", value) or value > schema.get("maximum", value):
-        raise Misshapen(f"{label} is not between {schema.get('minimum')} and {schema.get('maximum')}")
+        raise ShapeError(f"{label} is not between {schema.get('minimum')} and {schema.get('maximum')}")
 
 
 def _require_fields(value: dict[str, Any], schema: Schema, label: str) -> None:
@@ -126,7 +126,7 @@ def _require_fields(value: dict[str, Any], schema: Schema, label: str) -> None:
     additional = schema.get("additionalProperties", True)
     for name in schema.get("required", ()):
         if name not in value:
-            raise Misshapen(f"{name} is missing", _EXAMPLES.get(name))
+            raise ShapeError(f"{name} is missing", _EXAMPLES.get(name))
     for name, field_value in value.items():
         if known is not None and name in known:
             require(field_value, known[name], name)
@@ -134,7 +134,7 @@ def _require_fields(value: dict[str, Any], schema: Schema, label: str) -> None:
             require(field_value, additional, f"a value of {label}")
         elif not additional:
             listed = f"{label} has a name that is not known; known: {', '.join(known or ())}"
-            raise Misshapen(listed, did_you_mean(name, known or ()).rstrip() or None)
+            raise ShapeError(listed, did_you_mean(name, known or ()).rstrip() or None)
     if "maxProperties" in schema:
         _require_size(len(value), schema, "Properties", label, "names")
 
@@ -302,7 +302,7 @@ Result: TypeAlias = "dict[str, Any] | Reply"
 @final
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who is asking, as a clerk found: a custodian or the analyst of that name, and the data sets they may ask."""
+    """Who is asking, as the ledger has it: a custodian or the analyst of that name, and the data sets they may ask."""
 
     token: str
     role: Literal["analyst", "custodian"]
@@ -311,8 +311,8 @@ class Principal:
     revoked: bool = False
 
     @property
-    def asker(self) -> str:
-        """Whose limits and turns count: all tokens of an analyst are one asker, and each of a custodian is one."""
+    def caller(self) -> str:
+        """Whose limits and turns count: all tokens of an analyst are one caller, and each of a custodian is one."""
         return f"token {self.token}" if self.analyst is None else f"analyst {self.analyst}"
 
 
@@ -358,7 +358,7 @@ class Route:
     Routes of `page` take forms, answer with pages, and send whoever has no token to the login page.
     """
 
-    method: Literal["GET", "POST", "DELETE"]
+    method: Literal["GET", "POST"]
     path: str
     role: Role
     summary: str

@@ -1,4 +1,4 @@
-"""Running a service, over connections that cost little, whoever is at the other end.
+"""Running a service: start workers, then listen, over connections that cost little whoever is at the other end.
 
 uvicorn waits for ever for the end of a header, and reads for ever what nobody wants. Here
 
@@ -8,13 +8,13 @@ uvicorn waits for ever for the end of a header, and reads for ever what nobody w
 - more connections than the service has room for, in all or from one address, are refused at once;
 - a request that says in two ways where its body ends is refused, and its connection closed (RFC 9112, 6.1).
 
-- The time for a body is kept by the guard, which reads it.
-- Running a service: start workers, then listen; when it stops, requests under way are finished first.
+The time for a body is kept by the guard, which reads it. When a service stops, requests under way are finished first.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import fcntl
 import os
 import resource
@@ -248,7 +248,7 @@ async def running(settings: Settings) -> AsyncIterator[tuple[str, Service]]:
             while not server.started and not serving.done():
                 await asyncio.sleep(0.01)
             if serving.done():  # another service, bound at the same time, listens there by now
-                raise _taken(settings, serving.exception())
+                raise _unusable_address(settings, serving.exception())
             host, port = listening.getsockname()[:2]
             log.say("started", datasets=list(settings.datasets))
             yield f"http://{f'[{host}]' if ':' in host else host}:{port}", service
@@ -298,16 +298,20 @@ def _listening(settings: Settings) -> socket.socket:
         family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family[0], socket.SOCK_STREAM)
     except OSError as error:
-        raise _taken(settings, error) from None
+        raise _unusable_address(settings, error) from None
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(family[4])
     except OSError as error:
         listening.close()
-        raise _taken(settings, error) from None
+        raise _unusable_address(settings, error) from None
     return listening
 
 
-def _taken(settings: Settings, error: BaseException | None) -> NotFound:
+def _unusable_address(settings: Settings, error: BaseException | None) -> NotFound:
+    """The error for an address that cannot be listened at; a port that is taken has a hint of its own."""
     why = error.strerror if isinstance(error, OSError) else type(error).__name__
-    return NotFound(f"cannot listen at {settings.host}:{settings.port}: {why}", hint="--port 0 takes a free one")
+    hint = "--host is an address of this machine, 127.0.0.1 unless stated"
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        hint = "a service may be running there already; --port 0 takes a free port"
+    return NotFound(f"cannot listen at {settings.host}:{settings.port}: {why}", hint=hint)

@@ -73,9 +73,9 @@ class Settings:
                 hint='ledger = "trips.ledger" in every section; one service for each ledger',
             )
         for name, section in sections.items():
-            if "analyst" in section.said:
+            if "analyst" in section.settings:
                 raise InvalidParameter(
-                    f"[{name}] analyst", section.said["analyst"], "is said by tokens", hint="leave it out"
+                    f"[{name}] analyst", section.settings["analyst"], "is said by tokens", hint="leave it out"
                 )
         ((ledger, mark),) = ledgers
         fields = tomllib.loads(file.read_text(encoding="utf-8")).get("server", {})
@@ -88,7 +88,7 @@ class Settings:
 
     @property
     def ledger_task(self) -> dict[str, Any]:
-        """The task of a clerk."""
+        """The task of a ledger worker."""
         return {"kind": "ledger", "ledger": self.ledger, "mark": self.mark, "address_space": self.address_space}
 
     @property

@@ -16,12 +16,12 @@ from giveortake.answers.column import Column
 from giveortake.caching import served
 from giveortake.compile import Caps, Spend
 from giveortake.compile.postprocessing import ENTROPY
-from giveortake.compile.spend import capped, unbounded
+from giveortake.compile.sensitivity import capped, unbounded
 from giveortake.engines import KeyColumn, Keys, Summand, Tally
 from giveortake.engines.runtime import failure
 from giveortake.errors import InvalidParameter, LedgerMismatch, LedgerUnavailable, NotFound, QueryRefused
 from giveortake.exact import counted, whole
-from giveortake.mechanisms.prefix_sums import RunningCount, SquareRoot, moved
+from giveortake.mechanisms.prefix_sums import RunningCount, SquareRoot, running_count_sensitivity
 from giveortake.plan import Aggregate, AggregateKind, Call, ColumnReference, Kind, Measured, Question, Scan
 from giveortake.plan.domains import moment_of
 from giveortake.session.profiles.best_caps import left_out_under
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from giveortake.answers.terms import Confidence, LeftOut
     from giveortake.compile import Terms
-    from giveortake.ledger import Reservation, Trial
-    from giveortake.ledger.rules.budget_status import Outlook
+    from giveortake.ledger import Reservation, TrialFilter
+    from giveortake.ledger.rules.budget_status import Admission
     from giveortake.plan import Domain, Expression, Relation, Value
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
@@ -210,7 +210,9 @@ class BoundCounter(Bound[CounterMeasurement]):
         periods, neighbours = self.periods, self.mechanism.budget.neighbours
         mu = 1 / noise_multiplier(spend.squared_mu())  # rounded so that all that is left can be asked for
         noise = RunningCount.calibrated(periods.horizon, mu, periods.rows, neighbours)
-        return CounterMeasurement(spend, noise, noise.event(moved(periods.horizon, periods.rows, neighbours)))
+        return CounterMeasurement(
+            spend, noise, noise.event(running_count_sensitivity(periods.horizon, periods.rows, neighbours))
+        )
 
     def event(self, measurement: CounterMeasurement) -> Event:
         return measurement.event
@@ -222,7 +224,7 @@ class BoundCounter(Bound[CounterMeasurement]):
         budget = self.mechanism.budget
         return measurement.event.guarantee(unit=budget.unit, neighbours=budget.neighbours)
 
-    def kinds(self, _terms: Terms, _trial: Trial) -> list[Spend]:
+    def kinds(self, _terms: Terms, _trial: TrialFilter) -> list[Spend]:
         return [Spend(mu=Fraction(1))]
 
     def width(self, measurement: CounterMeasurement, terms: Terms) -> float:
@@ -385,7 +387,7 @@ class BoundCounter(Bound[CounterMeasurement]):
 
     # -- quotes -------------------------------------------------------------------------------------------------
 
-    def quoted(self, priced: Priced[CounterMeasurement], terms: Terms, _outlook: Outlook) -> dict[str, Any]:
+    def quoted(self, priced: Priced[CounterMeasurement], terms: Terms, _admission: Admission) -> dict[str, Any]:
         periods, margins = self.periods, self.margins(priced.measurement, terms.confidence)
         alone = periods.rows / float(priced.spend.gaussian()) * math.sqrt(periods.horizon)
         alone *= math.sqrt(2) if self.mechanism.budget.neighbours == "change-one" else 1.0
@@ -464,8 +466,7 @@ class Counter:
         periods = self._bound.periods
         first, last = periods.period(0), periods.period(periods.horizon - 1)
         lines = [
-            f"<Counter of {self._mechanism.dataset} by {periods.column}, {first} to {last}: "
-            f"{self._priced.spend} for {counted(periods.horizon, 'period')}",
+            f"<Counter of {self._mechanism.dataset} by {periods.column}, {first} to {last}, at {self._priced.spend}",
             f"  the count after the last of them is accurate to ± {self.margin(self.horizon):,.4g}",
         ]
         try:

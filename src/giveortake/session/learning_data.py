@@ -180,7 +180,7 @@ class LearningData:
     def require(self, vector_sum: VectorSum) -> None:
         """Refuse a sum that is not about this session's own tables, or that its engine could not run."""
         keys = tuple((f"k{index}", column.expression) for index, column in enumerate(vector_sum.columns))
-        sums = [Measured(Aggregate(AggregateKind.SUM, value.of)) for value in vector_sum.values]
+        sums = [Measured(Aggregate(AggregateKind.SUM, value.expression)) for value in vector_sum.values]
         outputs = (("n", _COUNT), *((f"v{index}", measured) for index, measured in enumerate(sums)))
         self.mechanism.origin.require(Question(vector_sum.relation, keys, outputs))
         self.mechanism.engine.require_runnable([vector_sum])

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from giveortake.compile import Caps, CustodianCaps, Measurement, Spend, Terms
     from giveortake.compile.measurement import Prepared
     from giveortake.engines import Engine
-    from giveortake.ledger import Ledger, Reservation, Standing, Trial
-    from giveortake.ledger.rules.budget_status import Outlook
+    from giveortake.ledger import BudgetStatus, Ledger, Reservation, TrialFilter
+    from giveortake.ledger.rules.budget_status import Admission
     from giveortake.mechanisms.vectors import Trusted
     from giveortake.plan import Origin, Question
     from giveortake.privacy import Guarantee
@@ -171,27 +171,27 @@ class InteractiveMechanism:
         priced = price(bound, terms)
         bound.require_runnable(priced.measurement)
         charge = priced.charge()
-        outlook = self.outlook(charge)
+        admission = self.admission(charge)
         share = share_of_budget(self.budget, charge.event)
-        own = bound.quoted(priced, terms, outlook)
+        own = bound.quoted(priced, terms, admission)
         notes = (
             *no_price(share, self.budget, charge.event, *([] if bound.instead is None else [bound.instead])),
             *([] if priced.refusal is None else [priced.refusal]),
             *own.pop("notes", ()),
         )
-        is_paid = priced.refusal is None and (outlook.paid or self._is_known(bound, charge))
+        is_paid = priced.refusal is None and (admission.paid or self._is_known(bound, charge))
         return Quote(
             bound.kind,
             own.pop("title", ""),
             str(priced.spend),
             bound.promise(priced.measurement),
             share,
-            outlook.standing.remaining,
-            admitted=priced.refusal is None and (outlook.admitted or is_paid),
+            admission.status.remaining,
+            admitted=priced.refusal is None and (admission.admitted or is_paid),
             confidence=terms.confidence,
             paid=is_paid,
-            approval=outlook.waits and not is_paid,
-            used_after=_used_after(outlook),
+            approval=admission.waits and not is_paid,
+            used_after=_used_after(admission),
             notes=notes,
             **own,
         )
@@ -228,8 +228,8 @@ class InteractiveMechanism:
             except BudgetExceeded as refusal:
                 raise bound.refused(priced, charge.event, refusal) from None
 
-        admission = bound.admission(priced.measurement)
-        return steps_of(self, charge, reserve, admission=admission, interactive=bound.interactive)
+        inner_filter = bound.inner_filter(priced.measurement)
+        return steps_of(self, charge, reserve, inner_filter=inner_filter, interactive=bound.interactive)
 
     # -- questions ----------------------------------------------------------------------------------------------
 
@@ -293,20 +293,20 @@ class InteractiveMechanism:
             request=charge.name,
             question=charge.question,
             version=self.version,
-            asked=charge.words,
+            description=charge.words,
             record=charge.record,
         )
 
-    def standing(self) -> Standing:
+    def standing(self) -> BudgetStatus:
         """The state of the level that decides about the next question: the analyst's own, else the population's."""
         return self.ledger.deciding(self.dataset, analyst=self.analyst)
 
-    def outlook(self, charge: Charge) -> Outlook:
+    def admission(self, charge: Charge) -> Admission:
         """What a quote asks the ledger about a charge: whether it would be admitted, and whether it was paid for."""
         scope: Any = {"dataset": self.dataset, "version": self.version, "analyst": self.analyst}
-        return self.ledger.outlook(charge.event, request=charge.name, question=charge.question, **scope)
+        return self.ledger.admission(charge.event, request=charge.name, question=charge.question, **scope)
 
-    def trial(self) -> Trial:
+    def trial(self) -> TrialFilter:
         """A copy of the filter that decides about the next question, to try charges on."""
         trial = self.ledger.trial(self.standing(), dataset=self.dataset, analyst=self.analyst)
         assert trial is not None  # noqa: S101 (what stands has a budget)
@@ -317,9 +317,9 @@ class InteractiveMechanism:
         return self.ledger.admits(event, dataset=self.dataset, analyst=self.analyst)
 
 
-def _used_after(outlook: Outlook) -> Fraction | None:
+def _used_after(admission: Admission) -> Fraction | None:
     """How much of the budget would be used after the answer; None if it is not admitted. A replay adds nothing."""
-    if outlook.paid:
-        standing = outlook.standing
+    if admission.paid:
+        standing = admission.status
         return None if standing.own is None else standing.given + standing.own
-    return outlook.used_after if outlook.admitted else None
+    return admission.used_after if admission.admitted else None

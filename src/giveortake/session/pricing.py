@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake import exact
 from giveortake.accounting.pricing import Divergence, Epsilon, Rho
 from giveortake.errors import BudgetExceeded, InvalidParameter
-from giveortake.exact import decimal
+from giveortake.exact import decimal, percent
 from giveortake.session.refusals import NO_PRICE, WITHOUT_DELTA
 from giveortake.session.requests import Priced
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from giveortake.accounting.pricing import Currency
     from giveortake.compile import Spend, Terms
-    from giveortake.ledger import Trial
+    from giveortake.ledger import TrialFilter
     from giveortake.session.requests import Bound
 
 
@@ -109,7 +109,7 @@ _BELOW = 0.99998  # of where a step of the search would end: what is sought is n
 _MOST_STEPS = 40
 
 
-def _by_margin(bound: Bound[Any], terms: Terms, trial: Trial) -> Priced[Any]:
+def _by_margin(bound: Bound[Any], terms: Terms, trial: TrialFilter) -> Priced[Any]:
     """Price a margin: with Laplace or Gaussian noise, whichever leaves more of the budget."""
     spends = [least_spend(bound, kind, terms) for kind in bound.kinds(terms, trial)]
     candidates = [Priced(bound, bound.at(spend)) for spend in spends if spend is not None]
@@ -130,13 +130,13 @@ def _by_margin(bound: Bound[Any], terms: Terms, trial: Trial) -> Priced[Any]:
     part, best = fitting[0]
     if len(candidates) == 1:
         return best
-    reason = f"these margins take {_percent(part)} of what is left of the budget with it"
+    reason = f"these margins take {percent(part, 3)} of what is left of the budget with it"
     if len(fitting) == 1:
         return replace(best, why=f"{_noise(best)}: {reason}; {_other_noise(best)} does not fit")
-    return replace(best, why=f"{_noise(best)}: {reason}, and {_percent(fitting[1][0])} with {_other_noise(best)}")
+    return replace(best, why=f"{_noise(best)}: {reason}, and {percent(fitting[1][0], 3)} with {_other_noise(best)}")
 
 
-def _by_share(bound: Bound[Any], terms: Terms, trial: Trial) -> Priced[Any]:
+def _by_share(bound: Bound[Any], terms: Terms, trial: TrialFilter) -> Priced[Any]:
     """Price a share of the budget: with the kind of noise that makes narrower intervals."""
     assert terms.share is not None  # noqa: S101 (asked only then)
     options = list(_options(bound, terms, trial))
@@ -149,7 +149,7 @@ def _by_share(bound: Bound[Any], terms: Terms, trial: Trial) -> Priced[Any]:
         raise BudgetExceeded(NO_PRICE, cost=None, remaining=trial.share, hint=bound.instead or WITHOUT_DELTA)
     if left < terms.share or not affordable:
         least = min(options, key=lambda option: option.cost).priced
-        refusal = f"share = {decimal(terms.share)} of the budget is not left: {_percent(left)} of it is"
+        refusal = f"share = {decimal(terms.share)} of the budget is not left: {percent(left, 3)} of it is"
         return replace(least, refusal=refusal)
     greatest = {amount_kind(option): option for option in sorted(affordable, key=lambda option: option.amount)}
     if len(greatest) == 1 and len(bound.kinds(terms, trial)) == 1:
@@ -183,7 +183,7 @@ def amount_kind(option: _Option) -> bool:
     return option.priced.spend.is_pure
 
 
-def _options(bound: Bound[Any], terms: Terms, trial: Trial) -> Iterator[_Option]:
+def _options(bound: Bound[Any], terms: Terms, trial: TrialFilter) -> Iterator[_Option]:
     """For each account and each kind of noise, the spend that costs the share of the account's limit."""
     share = terms.share or Fraction(0)
     seen = set()
@@ -266,7 +266,3 @@ def _noise(priced: Priced[Any]) -> str:
 
 def _other_noise(priced: Priced[Any]) -> str:
     return "Gaussian noise" if priced.spend.is_pure else "Laplace noise"
-
-
-def _percent(part: Fraction) -> str:
-    return f"{decimal(100 * part, 3)} %"

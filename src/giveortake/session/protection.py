@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from giveortake import ledger as ledgers
 from giveortake.arguments import told_by_name
 from giveortake.compile import Caps, CustodianCaps
-from giveortake.compile.spend import nothing_to_cap
+from giveortake.compile.sensitivity import nothing_to_cap
 from giveortake.engines.protocol import HERE, is_address, open_engine, place_of, require_tables, table_in
 from giveortake.engines.runtime import CacheFolder
 from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, QueryFailed, did_you_mean
@@ -41,7 +41,7 @@ from giveortake.session.storage import Spool
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from giveortake.compile.spend import CapsRole
+    from giveortake.compile.sensitivity import CapsRole
     from giveortake.engines import Engine, Source
     from giveortake.exact import Number
     from giveortake.mechanisms.vectors import Trusted

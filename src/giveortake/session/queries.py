@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from giveortake.answers.terms import SpendTerms
     from giveortake.compile import Measurement, Release
     from giveortake.errors import BudgetExceeded
-    from giveortake.ledger import Reservation, Trial
-    from giveortake.ledger.rules.budget_status import Outlook
+    from giveortake.ledger import Reservation, TrialFilter
+    from giveortake.ledger.rules.budget_status import Admission
     from giveortake.plan import Question
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
@@ -254,7 +254,7 @@ class BoundQuestions(Bound[Measurements]):
             return measurement.parts[0].made.promise(unit)
         return event_of(measurement.made()).guarantee(unit=unit, neighbours=self.mechanism.budget.neighbours)
 
-    def kinds(self, terms: Terms, trial: Trial) -> list[Spend]:
+    def kinds(self, terms: Terms, trial: TrialFilter) -> list[Spend]:
         if terms.share is None:
             pot = self.mechanism.key_pot
             keys = self.key_delta if self.key_delta is not None or pot is None else pot / 10
@@ -428,16 +428,16 @@ class BoundQuestions(Bound[Measurements]):
 
     # -- quotes -------------------------------------------------------------------------------------------------
 
-    def quoted(self, priced: Priced[Measurements], terms: Terms, outlook: Outlook) -> dict[str, Any]:
-        mechanism = replace(self.mechanism, paid_profiles=tuple(outlook.profiles))
+    def quoted(self, priced: Priced[Measurements], terms: Terms, admission: Admission) -> dict[str, Any]:
+        mechanism = replace(self.mechanism, paid_profiles=tuple(admission.profiles))
         facts = [
             _quoted(mechanism, replace(part, why=priced.why), terms, is_best=self.with_best_caps)
             for part in priced.measurement.parts
         ]
         short = (
             []
-            if outlook.admitted or outlook.paid
-            else missing_for_keys(outlook.standing, deltas_of(priced.measurement.made()))
+            if admission.admitted or admission.paid
+            else missing_for_keys(admission.status, deltas_of(priced.measurement.made()))
         )
         if len(facts) == 1:
             (only,) = facts
@@ -592,7 +592,7 @@ def _quoted(mechanism: InteractiveMechanism, part: PricedQuestion, terms: Terms,
 
 def _keys(measurement: Measurement) -> str:
     if measurement.selection is not None:
-        threshold = of_units(measurement, f"shown when {measurement.selection.told}")
+        threshold = of_units(measurement, f"shown when {measurement.selection.in_words}")
         return f"found in the data; {threshold} ({_price_of_keys(measurement.selection.event())})"
     size = measurement.keys.size
     return f"{size:,} known beforehand, all answered" if measurement.columns else "none"

@@ -73,9 +73,9 @@ class Quote:
         cost = "" if self.cost is None else f" ({self.cost!r})"
         lines = [*([self.title] if self.title else []), f"cost: {self.spend} for the whole answer{cost}"]
         if self.share is not None:
-            lines.append(f"that is {exact.decimal(100 * self.share, 3)} % of a fresh budget")
+            lines.append(f"that is {exact.percent(self.share, 3)} of a fresh budget")
         lines += [self.fits, *[WAITS] * self.approval]
-        sure = f"with {exact.decimal(100 * self.confidence)} %"
+        sure = f"with {exact.percent(self.confidence)}"
         for name, margin in () if self.lines else self.margins.items():
             suffix = "" if margin is None else f"  ({sure})"
             lines.append(f"  {name} {shown_margin(margin, self.spans.get(name))}{suffix}")
@@ -104,7 +104,7 @@ class Quote:
             return unfitting(self.share, self.notes)
         if self.paid:
             return ASKED_BEFORE
-        used = "" if self.used_after is None else f"; {exact.decimal(100 * self.used_after, 3)} % of it is used then"
+        used = "" if self.used_after is None else f"; {exact.percent(self.used_after, 3)} of it is used then"
         return f"the budget admits it{used}"
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from giveortake.accounting.filters import Filter
     from giveortake.compile import Measurement, Spend
-    from giveortake.ledger.rules.budget_status import Standing
+    from giveortake.ledger.rules.budget_status import BudgetStatus
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
@@ -133,7 +133,7 @@ def deltas_of(measurements: Iterable[Measurement]) -> Fraction:
     )
 
 
-def missing_for_keys(standing: Standing, needed: Fraction) -> list[str]:
+def missing_for_keys(standing: BudgetStatus, needed: Fraction) -> list[str]:
     """A sentence if there is not enough δ left for finding keys; else nothing."""
     pot = standing.remaining.get("δ") if isinstance(standing.remaining, dict) else None
     if pot is None or needed <= pot:

@@ -77,7 +77,7 @@ def released_tables(mechanism: InteractiveMechanism, record: ReleaseRecord) -> I
     reading = Reading(mechanism, record)
     if reading.kind == "run":
         raise Unprovable(
-            f"the release {record.id!r} comes from a run, and holds no table: {record.asked}",
+            f"the release {record.id!r} comes from a run, and holds no table: {record.description}",
             hint="read it with s.release(…)",
         )
     yield from reading.tables()
@@ -201,7 +201,7 @@ class Reading:
         if not reservation.settled and not priced.bound.interactive:
             raise unanswered(self.record.id)
         stored = steps_in(reservation.answer) if reservation.settled else ledger.kept(reservation)
-        steps = Steps(self.mechanism, reservation, stored, priced.bound.admission(priced.measurement))
+        steps = Steps(self.mechanism, reservation, stored, priced.bound.inner_filter(priced.measurement))
         steps.close()
         yield priced.bound.run(priced.measurement, steps), reservation
 
@@ -269,12 +269,12 @@ _PACKAGES = {"fit": "giveortake.learn", "synthesis": "giveortake.synth"}  # whic
 
 def _workload_request(mechanism: InteractiveMechanism, content: Mapping[str, Any]) -> Any:
     from giveortake.session.workloads import WorkloadRequest  # noqa: PLC0415 (few releases are workloads)
-    from giveortake.workload.workload import RangeWish, TableWish, Workload  # noqa: PLC0415 (as above)
+    from giveortake.workload.workload import Marginal, Ranges, Workload  # noqa: PLC0415 (as above)
 
     document = content["workload"]
     workload = Workload(
-        tuple(TableWish(tuple(columns), weight, measure) for columns, weight, measure in document["tables"]),
-        tuple(RangeWish(column, tuple(by), bins, weight) for column, by, bins, weight in document["ranges"]),
+        tuple(Marginal(tuple(columns), weight, measure) for columns, weight, measure in document["tables"]),
+        tuple(Ranges(column, tuple(by), bins, weight) for column, by, bins, weight in document["ranges"]),
         tuple((one, other) for one, other in document["column_names"]),
         tuple((one, other) for one, other in document["measure_names"]),
     )

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from giveortake import exact
 from giveortake.answers import render
-from giveortake.answers.text import number_text, with_article
+from giveortake.answers.text import number_text
 from giveortake.errors import LedgerUnavailable
 from giveortake.plan import Kind
+from giveortake.plan.describe import rows_without
 from giveortake.plan.domains import moment_of
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def session_text(
     )
     lines.extend(f"  {name}, public" for name in session.catalog.public)
     if session.budget.unit.column is not None:
-        lines.append(f"  rows without {with_article(session.budget.unit.column)} are left out")
+        lines.append(f"  {rows_without(session.budget.unit.column)}")
         lines.append(f"  {mechanism.caps}")
     else:
         lines.append("  each row is protected by itself: a person with several rows is not protected as a whole")
@@ -50,11 +51,10 @@ def session_text(
     except LedgerUnavailable:
         return "\n".join([*lines, "  its ledger is closed"]) + ">"
     if standing.share is not None and left is not None:
-        used = exact.decimal(100 * standing.share, 3)
         race = isinstance(standing.remaining, dict)
         left_text = f"a pure ε of up to {exact.decimal(left, 3)} is left" if left else "nothing is left"
         left_text = f"left: {standing.remaining}" if race else left_text
-        lines.append(f"  {used} % of the budget is used; {left_text}")
+        lines.append(f"  {exact.percent(standing.share, 3)} of the budget is used; {left_text}")
     if not session.durable:
         lines.append("  the ledger is in memory: what was spent is forgotten with the session")
     return "\n".join(lines) + ">"
@@ -66,7 +66,7 @@ def session_page(session: Session) -> str:
     facts = [("promise", str(session.budget))]
     if unit_column is not None:
         counts = str(session.caps) if session.caps.stated else "no caps are set: questions have to state their own"
-        facts.append(("counts", f"{counts}; rows without {with_article(unit_column)} are left out"))
+        facts.append(("counts", f"{counts}; {rows_without(unit_column)}"))
     if not session.durable:
         facts.append(("ledger", "in memory: what was spent is forgotten with the session"))
     tables = [
@@ -82,18 +82,13 @@ def session_page(session: Session) -> str:
 
 def quote_page(quote: Quote) -> str:
     """A quote as HTML: the cost, the margin of each column, and what would make the answer cheaper."""
-    percent = exact.decimal(100 * quote.confidence)
-    margins = render.table(("column", f"give or take, with {percent} %"), _margins(quote))
+    margins = render.table(("column", f"give or take, with {exact.percent(quote.confidence)}"), _margins(quote))
     return render.card("Quote: nothing is spent", margins, render.fact_list([cost_of(quote), *quote_facts(quote)]))
 
 
 def cost_of(quote: Quote) -> tuple[str, str]:
     """The price of a quote, as a label and a text."""
-    share = (
-        "more than a fresh budget"
-        if quote.share is None
-        else f"{exact.decimal(100 * quote.share, 3)} % of a fresh budget"
-    )
+    share = "more than a fresh budget" if quote.share is None else f"{exact.percent(quote.share, 3)} of a fresh budget"
     return "cost", f"{quote.spend} for the whole answer: {share}"
 
 
@@ -124,7 +119,7 @@ def _admitted(quote: Quote) -> str:
 
 
 def _used(quote: Quote) -> str:
-    return "" if quote.used_after is None else f"; {exact.decimal(100 * quote.used_after, 3)} % is used then"
+    return "" if quote.used_after is None else f"; {exact.percent(quote.used_after, 3)} is used then"
 
 
 def shown_margin(margin: float | str | None, span: float | None = None) -> str:

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
     from giveortake.compile import Caps, Spend
     from giveortake.errors import BudgetExceeded
-    from giveortake.ledger import Reservation, Trial
-    from giveortake.ledger.rules.budget_status import Outlook
+    from giveortake.ledger import Reservation, TrialFilter
+    from giveortake.ledger.rules.budget_status import Admission
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
-    from giveortake.session.steps import Admission, Steps
+    from giveortake.session.steps import InnerFilter, Steps
 
 
 class Measurement(Protocol):
@@ -99,7 +99,7 @@ class Bound(ABC, Generic[_Measurement]):
         """The promise that the whole release keeps."""
 
     @abstractmethod
-    def kinds(self, terms: Terms, trial: Trial) -> list[Spend]:
+    def kinds(self, terms: Terms, trial: TrialFilter) -> list[Spend]:
         """The kinds of noise that may be chosen for a margin or a share: a spend of 1 in the currency of each."""
 
     def width(self, measurement: _Measurement, terms: Terms) -> float:
@@ -142,7 +142,7 @@ class Bound(ABC, Generic[_Measurement]):
     def require_runnable(self, measurement: _Measurement) -> None:
         """Refuse what the engine could not run, before it is charged."""
 
-    def admission(self, measurement: _Measurement) -> Admission | None:
+    def inner_filter(self, measurement: _Measurement) -> InnerFilter | None:
         """What admits each of several steps; None if there is but one."""
         return None
 
@@ -157,7 +157,7 @@ class Bound(ABC, Generic[_Measurement]):
         """The release, made of what `run` returned; `looked_up` says that it is read by its id."""
 
     @abstractmethod
-    def quoted(self, priced: Priced[_Measurement], terms: Terms, outlook: Outlook) -> dict[str, Any]:
+    def quoted(self, priced: Priced[_Measurement], terms: Terms, admission: Admission) -> dict[str, Any]:
         """What a quote says of it besides its price: margins, notes, advice. No row is read."""
 
 

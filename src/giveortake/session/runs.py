@@ -25,17 +25,16 @@ from giveortake.accounting.filters import Filter, admitted_rho
 from giveortake.accounting.pricing import Rho, noise_multiplier, priced_within
 from giveortake.compile import Caps, Spend
 from giveortake.compile.noisy_measures import packed, unpacked
-from giveortake.compile.spend import unbounded
+from giveortake.compile.sensitivity import unbounded
 from giveortake.engines import HandsOverRows, Keys, Sample, Summand, Tally
 from giveortake.engines.questions import SAMPLED_OF
 from giveortake.engines.runtime import failure
 from giveortake.errors import LedgerDamaged, MechanismSpent, QueryRefused
 from giveortake.mechanisms import Gaussian
-from giveortake.mechanisms.marginals import Interactions
+from giveortake.mechanisms.marginals import InteractionResiduals, row_sensitivity
 from giveortake.mechanisms.mechanism import Sensitive
-from giveortake.mechanisms.selection import Misfits
-from giveortake.mechanisms.sparse_vector import FarFromExpected, NoisyCount, PaddedThreshold
-from giveortake.mechanisms.vectors import PerturbedDescent, Slopes, TrustedGradients, VectorNoise
+from giveortake.mechanisms.selection import NoisyCount, PaddedThreshold, SparseVectorCheck, WorstMarginalSelection
+from giveortake.mechanisms.vectors import GradientOracle, OutputPerturbation, TrustedGradients, VectorNoise
 from giveortake.plan import Question
 from giveortake.plan.question import Aggregate, AggregateKind, Measured
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, events
@@ -52,11 +51,10 @@ if TYPE_CHECKING:
     from giveortake.compile import Terms
     from giveortake.engines import KeyColumn, VectorSum
     from giveortake.errors import BudgetExceeded
-    from giveortake.ledger import Reservation, Trial
-    from giveortake.ledger.rules.budget_status import Outlook
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
-    from giveortake.mechanisms.selection import Candidate
-    from giveortake.mechanisms.sparse_vector import Chosen
+    from giveortake.ledger import Reservation, TrialFilter
+    from giveortake.ledger.rules.budget_status import Admission
+    from giveortake.mechanisms.mechanism import BoundedIntegers
+    from giveortake.mechanisms.selection import Candidate, Chosen
     from giveortake.plan import Relation
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
@@ -188,7 +186,7 @@ class Descended(Protocol):
     def counted(self) -> VectorSum:
         """The sum that counts all rows."""
 
-    def asked(self, point: tuple[int, ...]) -> VectorSum:
+    def gradient_sum(self, point: tuple[int, ...]) -> VectorSum:
         """The sum of the gradients at a point, in coarse and fine parts, without clipping."""
 
     def joined(self, parts: BoundedIntegers) -> BoundedIntegers:
@@ -241,8 +239,8 @@ class AdaptiveRun:
     @property
     def left(self) -> Fraction:
         """How much ρ the inner filter has left."""
-        assert isinstance(self._steps.admission, Filter)  # noqa: S101 (asked of runs that have one)
-        return self._steps.admission.accounts[0].remaining
+        assert isinstance(self._steps.inner_filter, Filter)  # noqa: S101 (asked of runs that have one)
+        return self._steps.inner_filter.accounts[0].remaining
 
     @property
     def rows_of_unit(self) -> int:
@@ -258,9 +256,9 @@ class AdaptiveRun:
 
     def charges(self) -> list[tuple[Step, Fraction]]:
         """Every step with its cost in ρ."""
-        assert isinstance(self._steps.admission, Filter)  # noqa: S101 (asked of runs that have one)
+        assert isinstance(self._steps.inner_filter, Filter)  # noqa: S101 (asked of runs that have one)
         charged = [event_of(content) for content in self._contents]
-        costs = [Fraction(0) if event is None else self._steps.admission.cost(event, Rho()) for event in charged]
+        costs = [Fraction(0) if event is None else self._steps.inner_filter.cost(event, Rho()) for event in charged]
         return [(step, cost or Fraction(0)) for step, cost in zip(self.steps, costs, strict=True)]
 
     def add_up_sample(
@@ -306,10 +304,10 @@ class AdaptiveRun:
     def measure(self, table: Sequence[KeyColumn], rho: Fraction, *, residual: bool) -> NoisyTable:
         """Noisy counts of a table, all of them or the residual part, at the cost of at most ρ."""
         shape = tuple(len(column.values or ()) for column in table)
-        mechanism: Interactions | Gaussian
+        mechanism: InteractionResiduals | Gaussian
         if residual:
-            moved = self.rows_of_unit * Interactions(shape, 1).moved(self.neighbours)
-            mechanism = Interactions(shape, _short_up(moved / exact.sqrt_down(2 * rho)))
+            moved = self.rows_of_unit * row_sensitivity(shape, self.neighbours)
+            mechanism = InteractionResiduals(shape, _short_up(moved / exact.sqrt_down(2 * rho)))
         else:
             moved = self.rows_of_unit * (exact.sqrt_up(Fraction(2)) if self.neighbours == "change-one" else Fraction(1))
             mechanism = Gaussian(_short_up(moved / exact.sqrt_down(2 * rho)))
@@ -326,7 +324,7 @@ class AdaptiveRun:
 
     def select(self, tables: Sequence[Sequence[KeyColumn]], candidates: Sequence[Candidate], rho: Fraction) -> int:
         """Choose a table that a model fits badly, by the exponential mechanism, for at most ρ; return its place."""
-        mechanism = Misfits(
+        mechanism = WorstMarginalSelection(
             tuple(candidates), _short_down(exact.sqrt_down(8 * rho)), self.rows_of_unit, self.neighbours
         )
         names = [[column.name for column in table] for table in tables]
@@ -376,7 +374,7 @@ class AdaptiveRun:
         guard = self._guard(self._contents[index]["threshold"], rho)
         assert event_of(self._contents[index]) == guard.event()  # noqa: S101 (so it was charged)
         under_pad, pad = int(self._contents[index]["under_pad"]), self._steps.pad(index)
-        mechanism = FarFromExpected(chosen, expected, guard, under_pad, pad)
+        mechanism = SparseVectorCheck(chosen, expected, guard, under_pad, pad)
 
         def draw() -> dict[str, Any]:
             return {"is_far": mechanism.release(self._counts([table])[0])}
@@ -409,19 +407,19 @@ class AdaptiveRun:
         assert isinstance(step, NoisyVector)  # noqa: S101 (it was added up)
         return step
 
-    def descend(self, mechanism: PerturbedDescent, risk: Descended) -> NoisyVector:
+    def descend(self, mechanism: OutputPerturbation, risk: Descended) -> NoisyVector:
         """The end point of a gradient descent, with noise. The engine runs each pass; no other point is released."""
         engine = self._run.mechanism.engine
-        moved = mechanism.moved(risk.rows, changed=self.neighbours == "change-one")
+        moved = mechanism.sensitivity(risk.rows, changed=self.neighbours == "change-one")
 
         def summed(vector_sum: VectorSum) -> Sensitive[BoundedIntegers]:
             return engine.vectors(replace(vector_sum, sample=self._run.persons), remember=False)
 
         def gradient(point: tuple[int, ...]) -> Sensitive[BoundedIntegers]:
-            return Sensitive(risk.joined(summed(risk.asked(point)).open(mechanism)))
+            return Sensitive(risk.joined(summed(risk.gradient_sum(point)).open(mechanism)))
 
         def draw() -> dict[str, Any]:
-            drawn = mechanism.release(Slopes(summed(risk.counted()), gradient))
+            drawn = mechanism.release(GradientOracle(summed(risk.counted()), gradient))
             if not engine.unchanged():
                 raise failure("changed")
             return {"sigma": str(mechanism.sigma), "steps": packed(drawn)}
@@ -562,7 +560,7 @@ class Run:
             self.mechanism.origin.require(self._question(table))
         self.mechanism.engine.require_runnable([self.tally(table) for table in tables])
 
-    def admission(self) -> Filter | DeclaredSteps:
+    def inner_filter(self) -> Filter | DeclaredSteps:
         """A fresh inner filter, which admits the steps of the run."""
         if self.declared is not None:
             return DeclaredSteps(self.declared)
@@ -627,11 +625,11 @@ class BoundRun(Bound[_OfRun]):
     def promise(self, measurement: _OfRun) -> Guarantee:
         return measurement.run.promise
 
-    def kinds(self, _terms: Terms, _trial: Trial) -> list[Spend]:
+    def kinds(self, _terms: Terms, _trial: TrialFilter) -> list[Spend]:
         return [Spend(mu=Fraction(1))]
 
-    def admission(self, measurement: _OfRun) -> Filter | DeclaredSteps:
-        return measurement.run.admission()
+    def inner_filter(self, measurement: _OfRun) -> Filter | DeclaredSteps:
+        return measurement.run.inner_filter()
 
     def name(self, measurement: _OfRun) -> dict[str, Any]:
         return {"questions": [], "refines": [], "part": None, "run": measurement.run.identity}
@@ -686,7 +684,7 @@ class BoundPlan(BoundRun[PlannedRun]):
             return events.ZCDP(priced_within(rho_of(spend)))
         return events.Gaussian(noise_multiplier(spend.squared_mu()))
 
-    def kinds(self, _terms: Terms, _trial: Trial) -> list[Spend]:
+    def kinds(self, _terms: Terms, _trial: TrialFilter) -> list[Spend]:
         return [Spend(rho=Fraction(1))] if self.in_rho else [Spend(mu=Fraction(1))]
 
     def record(self, priced: Priced[PlannedRun], terms: Terms) -> Mapping[str, Any] | None:
@@ -704,7 +702,7 @@ class BoundPlan(BoundRun[PlannedRun]):
     ) -> Any:
         return outcome
 
-    def quoted(self, priced: Priced[PlannedRun], _terms: Terms, _outlook: Outlook) -> dict[str, Any]:
+    def quoted(self, priced: Priced[PlannedRun], _terms: Terms, _admission: Admission) -> dict[str, Any]:
         content = dict(priced.measurement.quoted())
         why = () if priced.why is None else (priced.why,)
         return {**content, "notes": (*content.get("notes", ()), *why)}

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from giveortake.answers.terms import AskTerms, SpendTerms
     from giveortake.compile import Terms
     from giveortake.exact import Number
-    from giveortake.ledger import ReleaseRecord, Standing
+    from giveortake.ledger import BudgetStatus, ReleaseRecord
     from giveortake.plan import Question
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
@@ -535,11 +535,11 @@ class Session:
         """Ask a released question again, at a further price, and combine all answers; see `Answer.refine`."""
         return paid_release(self._mechanism, release_id, place).refine(key=key, **terms)
 
-    def standing(self) -> Standing:
+    def standing(self) -> BudgetStatus:
         """The state of the level that decides about the next question: the analyst's own, else the population's."""
         return self._mechanism.standing()
 
-    def rest(self) -> tuple[Standing, Fraction | None]:
+    def rest(self) -> tuple[BudgetStatus, Fraction | None]:
         """The `standing`, and the greatest pure ε, up to rounding, that would be admitted now."""
         return self._mechanism.ledger.rest(self._mechanism.dataset, analyst=self._mechanism.analyst)
 

@@ -68,7 +68,7 @@ def sealed_question(draw: Callable[[], _Drawn]) -> _Drawn:
     return sealed(lambda: as_one_question(draw))
 
 
-class Admission(Protocol):
+class InnerFilter(Protocol):
     """What admits the steps of one charge, so that together they cost no more than was charged: an inner filter."""
 
     def copy(self) -> Self:
@@ -119,18 +119,18 @@ class Steps:
         mechanism: InteractiveMechanism,
         reservation: Reservation,
         stored: list[Json],
-        admission: Admission | None = None,
+        inner_filter: InnerFilter | None = None,
         *,
         interactive: bool = False,
     ) -> None:
-        self.reservation, self.stored, self.admission = reservation, stored, admission
+        self.reservation, self.stored, self.inner_filter = reservation, stored, inner_filter
         self._mechanism, self._interactive = mechanism, interactive
         self._one_at_a_time = threading.Lock()
         self._is_over = False
-        for step in stored if admission is not None else ():
+        for step in stored if inner_filter is not None else ():
             event = event_of(step)
             if event is not None:
-                admission.charge(event)  # type: ignore[union-attr]  # (there are steps to admit)
+                inner_filter.charge(event)  # type: ignore[union-attr]  # (there are steps to admit)
 
     @property
     def is_settled(self) -> bool:
@@ -147,10 +147,10 @@ class Steps:
         with self._one_at_a_time:
             if self.is_settled or self._is_over:
                 raise MechanismSpent("this run has ended or was interrupted", hint="ask again: what was drawn is kept")
-            if self.admission is not None:
+            if self.inner_filter is not None:
                 fields = {"event": None if event is None else event.to_dict(), **fields}
                 if event is not None:
-                    self.admission.copy().charge(event)
+                    self.inner_filter.copy().charge(event)
             index, ledger = len(self.stored), self._mechanism.ledger
             ledger.require_failures_left(self.reservation)
             begun = self._begin(index)
@@ -162,8 +162,8 @@ class Steps:
                 raise
             if begun is not None:
                 self._mechanism.spool.forget(begun)
-            if event is not None and self.admission is not None:
-                self.admission.charge(event)
+            if event is not None and self.inner_filter is not None:
+                self.inner_filter.charge(event)
             self.stored.append(step)
             self._is_over = False
             return step
@@ -208,7 +208,7 @@ def steps_of(
     charge: Charge,
     reserve: Callable[[], Reservation],
     *,
-    admission: Admission | None = None,
+    inner_filter: InnerFilter | None = None,
     interactive: bool = False,
 ) -> Iterator[Steps]:
     """Charge, and give the steps: none yet, those of a run that was interrupted, or all of what has an answer.
@@ -232,7 +232,7 @@ def steps_of(
             _require_version(mechanism, reservation)
             if not reservation.fresh:
                 mechanism.ledger.begin_again(reservation)
-        steps = Steps(mechanism, reservation, stored, admission, interactive=interactive)
+        steps = Steps(mechanism, reservation, stored, inner_filter, interactive=interactive)
         try:
             yield steps
         finally:

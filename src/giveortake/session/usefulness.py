@@ -218,7 +218,7 @@ def _limits(
         return
     (measure,) = measures
     if isinstance(measure, DistinctCount):
-        listed = measure.of.domain(measurement.question.relation.schema).keys()
+        listed = measure.expression.domain(measurement.question.relation.schema).keys()
         if listed is not None:
             yield len(listed), f"the {len(listed):,} values that there may be"
     if facts is None:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from giveortake.compile import Spend, Terms
     from giveortake.exact import Number
     from giveortake.ledger import Reservation
-    from giveortake.ledger.rules.budget_status import Outlook
+    from giveortake.ledger.rules.budget_status import Admission
     from giveortake.plan import Relation
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
@@ -225,7 +225,7 @@ class BoundWeights(BoundRun[WeightsMeasurement]):
         weights = Weights(self, priced, terms, outcome, reservation)
         return weights.answers() if looked_up else weights
 
-    def quoted(self, priced: Priced[WeightsMeasurement], _terms: Terms, _outlook: Outlook) -> dict[str, Any]:
+    def quoted(self, priced: Priced[WeightsMeasurement], _terms: Terms, _admission: Admission) -> dict[str, Any]:
         plan = priced.measurement.plan
         return {
             "title": f"counts of {', '.join(self.request.columns)}, of {plan.cells:,} combinations",

@@ -27,7 +27,7 @@ from giveortake.session.quotes import fact_text
 from giveortake.session.requests import Bound, Request
 from giveortake.session.steps import sealed_question
 from giveortake.session.storage import MANY
-from giveortake.workload.bound_workload import AskedWorkload, norm_of
+from giveortake.workload.bound_workload import BoundWorkload, norm_of
 from giveortake.workload.measurement import WorkloadMeasurement, event_at, measured, name_of
 from giveortake.workload.residuals import Goal
 from giveortake.workload.results import POST_PROCESSED, WorkloadAnswer, lines_of
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from giveortake.answers.terms import Confidence, LeftOut
     from giveortake.compile import Caps, Terms
     from giveortake.exact import Number
-    from giveortake.ledger import Reservation, Trial
-    from giveortake.ledger.rules.budget_status import Outlook
+    from giveortake.ledger import Reservation, TrialFilter
+    from giveortake.ledger.rules.budget_status import Admission
     from giveortake.plan import Relation
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
@@ -90,17 +90,17 @@ class WorkloadRequest(Request):
             )
         return cls(workload, relation, minimise, norm_of(norm))
 
-    def bind(self, mechanism: InteractiveMechanism, terms: Terms) -> BoundWorkload:
+    def bind(self, mechanism: InteractiveMechanism, terms: Terms) -> BoundWorkloadRequest:
         caps = mechanism.resolve_caps(terms)
-        asked = AskedWorkload.of(self.workload, self.relation, caps, mechanism.budget.neighbours, self.norm)
-        sums = [layer.of for layer in asked.layers if layer.of is not None]
-        mechanism.origin.require(asked.attributes.question(self.relation, sums))
-        return BoundWorkload(self, mechanism, caps, asked)
+        workload = BoundWorkload.of(self.workload, self.relation, caps, mechanism.budget.neighbours, self.norm)
+        sums = [layer.of for layer in workload.layers if layer.of is not None]
+        mechanism.origin.require(workload.attributes.question(self.relation, sums))
+        return BoundWorkloadRequest(self, mechanism, caps, workload)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundWorkload(Bound[WorkloadMeasurement]):
+class BoundWorkloadRequest(Bound[WorkloadMeasurement]):
     """A workload on a table of a session."""
 
     kind: ClassVar[str] = "workload"
@@ -110,7 +110,7 @@ class BoundWorkload(Bound[WorkloadMeasurement]):
     request: WorkloadRequest
     mechanism: InteractiveMechanism
     caps: Caps
-    asked: AskedWorkload
+    workload: BoundWorkload
 
     @property
     def _goal(self) -> Goal:
@@ -120,7 +120,7 @@ class BoundWorkload(Bound[WorkloadMeasurement]):
     # -- what it costs ------------------------------------------------------------------------------------------
 
     def at(self, spend: Spend) -> WorkloadMeasurement:
-        return measured(self.asked, spend, self._goal)
+        return measured(self.workload, spend, self._goal)
 
     def event(self, measurement: WorkloadMeasurement) -> Event:
         return self.event_at(measurement.spend)
@@ -129,7 +129,7 @@ class BoundWorkload(Bound[WorkloadMeasurement]):
         whole, part = event_at(spend), self.mechanism.part
         if part is None:
             return whole
-        return part.event(whole, whole, part.partition(self.asked.caps))  # if a unit is added, it costs no more
+        return part.event(whole, whole, part.partition(self.workload.caps))  # if a unit is added, it costs no more
 
     def about(self, spend: Spend) -> Event:
         return event_at(spend)
@@ -138,7 +138,7 @@ class BoundWorkload(Bound[WorkloadMeasurement]):
         budget = self.mechanism.budget
         return measurement.event.guarantee(unit=budget.unit, neighbours=budget.neighbours)
 
-    def kinds(self, _terms: Terms, trial: Trial) -> list[Spend]:
+    def kinds(self, _terms: Terms, trial: TrialFilter) -> list[Spend]:
         pure, gaussian = Spend(epsilon=Fraction(1)), Spend(mu=Fraction(1))
         if [account.currency for account in trial.accounts] == [Epsilon()]:
             return [pure]
@@ -146,7 +146,7 @@ class BoundWorkload(Bound[WorkloadMeasurement]):
 
     @property
     def _is_planned_once(self) -> bool:
-        return self.asked.cells > MOST_COMPARED or self.asked.norm is not None
+        return self.workload.cells > MOST_COMPARED or self.workload.norm is not None
 
     def width(self, measurement: WorkloadMeasurement, terms: Terms) -> float:
         return self._typical(measurement, terms.confidence)
@@ -160,17 +160,17 @@ class BoundWorkload(Bound[WorkloadMeasurement]):
         return math.exp(sum(map(math.log, margins)) / len(margins))
 
     def _lines(self, measurement: WorkloadMeasurement, confidence: Confidence) -> list[dict[str, Any]]:
-        return lines_of(self.asked, measurement.design, confidence.miss(self.asked.cells))
+        return lines_of(self.workload, measurement.design, confidence.miss(self.workload.cells))
 
     # -- what names and describes it ----------------------------------------------------------------------------
 
     def name(self, measurement: WorkloadMeasurement) -> dict[str, Any]:
         part = self.mechanism.part
-        content: dict[str, Any] = name_of(self.asked, measurement.spend, self._goal)
-        return {**content, "part": None if part is None else part.name(self.asked.caps)}
+        content: dict[str, Any] = name_of(self.workload, measurement.spend, self._goal)
+        return {**content, "part": None if part is None else part.name(self.workload.caps)}
 
     def words(self, _measurement: WorkloadMeasurement) -> str:
-        return self.asked.in_words()
+        return self.workload.in_words()
 
     def record(self, priced: Priced[WorkloadMeasurement], terms: Terms) -> Mapping[str, Any] | None:
         """None if it would be too large."""
@@ -181,13 +181,13 @@ class BoundWorkload(Bound[WorkloadMeasurement]):
         return {
             **self.mechanism.record_head(terms.confidence),
             "spend": priced.spend.to_json(),
-            "caps": self.asked.caps.to_json(),
+            "caps": self.workload.caps.to_json(),
             "workload": {
-                "tables": [[list(wish.columns), wish.weight, wish.of] for wish in workload.tables],
-                "ranges": [[wish.column, list(wish.by), wish.bins, wish.weight] for wish in workload.ranges],
+                "tables": [[list(marginal.columns), marginal.weight, marginal.of] for marginal in workload.tables],
+                "ranges": [[ranges.column, list(ranges.by), ranges.bins, ranges.weight] for ranges in workload.ranges],
                 "column_names": [list(names) for names in workload.column_names],
                 "measure_names": [list(names) for names in workload.measure_names],
-                "count": self.asked.count,  # the number of distinct tables
+                "count": self.workload.count,  # the number of distinct tables
                 "minimise": request.minimise,
                 "norm": None if request.norm is None else str(request.norm),
             },
@@ -207,7 +207,7 @@ class BoundWorkload(Bound[WorkloadMeasurement]):
         content = measurement.draw(mechanism.engine)
         if not mechanism.engine.unchanged():
             raise failure("changed")
-        return {"spool": mechanism.spool.write([content])} if self.asked.cells > MANY else content
+        return {"spool": mechanism.spool.write([content])} if self.workload.cells > MANY else content
 
     def read(
         self,
@@ -224,15 +224,15 @@ class BoundWorkload(Bound[WorkloadMeasurement]):
         release, promise = measurement.read(outcome), self.promise(measurement)
         notes = [] if (free_note := reservation.paid_before(mechanism.version)) is None or looked_up else [free_note]
         notes += [] if priced.why is None else [priced.why]
-        if names := self.asked.attributes.names:
+        if names := self.workload.attributes.names:
             notes.append(f"rows with an undeclared value of {', '.join(names)} are left out of all")
         notes += [
             f"values of `{column}` beyond its bounds count at the bound"
-            for column in dict.fromkeys(wish.column for wish in self.asked.ranges)
+            for column in dict.fromkeys(ranges.column for ranges in self.workload.ranges)
         ]
-        notes += ["; ".join(words)] if (words := self.asked.counted_in_words()) else []
-        counts = {layer.name for layer in self.asked.layers if layer.of is None} | (
-            {"n"} if self.asked.ranges else set()
+        notes += ["; ".join(words)] if (words := self.workload.counted_in_words()) else []
+        counts = {layer.name for layer in self.workload.layers if layer.of is None} | (
+            {"n"} if self.workload.ranges else set()
         )
         notes += [f"{name}{POST_PROCESSED}" for name in sorted(counts)]
         left_out = self._left_out(terms.confidence)
@@ -245,19 +245,19 @@ class BoundWorkload(Bound[WorkloadMeasurement]):
             "recipe": {"spend": str(priced.spend), "strategy": release.design.name},
             "entropy": ENTROPY,
             "notes": tuple(notes),
-            "caps": self.asked.counted,
+            "caps": self.workload.counted,
             "left_out": left_out,
         }
         return WorkloadAnswer(release, terms.confidence, provenance)
 
     def _left_out(self, confidence: Confidence) -> LeftOut | None:
         """What the cap leaves out of the table: it chooses rows before those with declared values are taken."""
-        question = replace(self.asked.question, relation=self.request.relation)
-        return left_out_under(self.mechanism, question, self.asked.counted, confidence)
+        question = replace(self.workload.question, relation=self.request.relation)
+        return left_out_under(self.mechanism, question, self.workload.counted, confidence)
 
     # -- quotes -------------------------------------------------------------------------------------------------
 
-    def quoted(self, priced: Priced[WorkloadMeasurement], terms: Terms, _outlook: Outlook) -> dict[str, Any]:
+    def quoted(self, priced: Priced[WorkloadMeasurement], terms: Terms, _admission: Admission) -> dict[str, Any]:
         measurement = priced.measurement
         lines = self._lines(measurement, terms.confidence)
         counts = [line for line in lines if line["of"] == "n"]
@@ -271,11 +271,11 @@ class BoundWorkload(Bound[WorkloadMeasurement]):
                 "strategy": measurement.design.name,
                 **({"rms": _rms(counts, "sd"), "equal_rms": _rms(counts, "equal_sd")} if counts else {}),
             },
-            "caps": self.asked.counted,
-            "contributions": None if self.asked.counted is None else str(self.asked.counted),
+            "caps": self.workload.counted,
+            "contributions": None if self.workload.counted is None else str(self.workload.counted),
             "left_out": self._left_out(terms.confidence),
             "notes": (
-                *([] if self.asked.norm is None else ["; ".join(self.asked.counted_in_words())]),
+                *([] if self.workload.norm is None else ["; ".join(self.workload.counted_in_words())]),
                 *([] if priced.why is None else [priced.why]),
             ),
             "advice": () if cheaper is None else (cheaper,),

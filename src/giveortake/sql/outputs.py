@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
@@ -17,7 +16,6 @@ from giveortake.errors import QueryRefused
 from giveortake.plan import (
     Aggregate,
     AggregateKind,
-    Call,
     ColumnReference,
     Computed,
     Expression,
@@ -27,8 +25,9 @@ from giveortake.plan import (
     Quotient,
     Window,
 )
-from giveortake.plan.question import Condition, Frame, Order, unlike
+from giveortake.plan.question import Condition, Frame, Order
 from giveortake.plan.times import moment
+from giveortake.sql.refusals import allow, refuse
 from giveortake.sql.rows import (
     AGGREGATES,
     OUR_OWN_AGGREGATES,
@@ -39,7 +38,6 @@ from giveortake.sql.rows import (
     number,
     unaliased,
 )
-from giveortake.sql.text import allow, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -568,28 +566,10 @@ class Answers:
             )
 
     def _compared(self, operation: str, one: object, other: object) -> Condition:
-        one, other = self._as_date(one, other), self._as_date(other, one)
-        kinds = [self._kind(operand) for operand in (one, other)]
-        if kinds[0] is not None and kinds[1] is not None:
-            numbers = all(kind.is_number for kind in kinds if kind is not None)
-            moments = set(kinds) <= {Kind.DATE, Kind.TIMESTAMP}
-            if kinds[0] is not kinds[1] and not numbers and not moments:
-                raise unlike(kinds[0], kinds[1])
-        return Condition(operation, (one, other))
+        return Condition(operation, (self._as_date(one, other), self._as_date(other, one)))
 
     def _as_date(self, value: object, counterpart: object) -> object:
-        dated = isinstance(counterpart, ColumnReference) and self._kind(counterpart) in {Kind.DATE, Kind.TIMESTAMP}
-        return moment(value) if dated and isinstance(value, str) else value
-
-    def _kind(self, value: object) -> Kind | None:
-        match value:
-            case None:
-                return None
-            case ColumnReference():
-                return dict(self.keys)[value.name].domain(self.scope.relation.schema).kind
-            case Measured() | Quotient() | Computed() | Window() | Fraction():
-                return Kind.REAL
-            case bool() | str() | dt.date():
-                return Literal(value).domain({}).kind
-            case Call() | _:
-                raise QueryRefused("HAVING compares only aggregates, keys and values")
+        if not isinstance(value, str) or not isinstance(counterpart, ColumnReference):
+            return value
+        domain = dict(self.keys)[counterpart.name].domain(self.scope.relation.schema)
+        return moment(value) if domain.kind in {Kind.DATE, Kind.TIMESTAMP} else value

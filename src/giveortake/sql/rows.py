@@ -28,7 +28,7 @@ from giveortake.plan import question as plan
 from giveortake.plan.functions import CASTS, FUNCTIONS
 from giveortake.plan.relations import unasked_column
 from giveortake.plan.times import MOMENTS, UNITS, as_moment, compared, moment
-from giveortake.sql.text import allow, in_sql, refuse
+from giveortake.sql.refusals import allow, in_sql, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -338,12 +338,13 @@ class Rows:
                 f"there is no column `{name}` here",
                 hint=f"{self.scope.spelling_hint(name)}texts stand in single quotes: '{text}'",
             )
-        if table is None and not self.scope.matches(name) and self._is_category(name):
+        if (
+            table is None
+            and not self.scope.matches(name)
+            and any(name in (domain.categories or ()) for domain in self.schema.values())
+        ):
             raise QueryRefused(f"there is no column `{name}` here", hint=f"texts stand in single quotes: '{name}'")
         return ColumnReference(self.scope.column(name, table))
-
-    def _is_category(self, name: str) -> bool:
-        return any(name in (domain.categories or ()) for domain in self.schema.values())
 
 
 def column_name(node: exp.Expr) -> tuple[str, str | None]:

@@ -26,19 +26,10 @@ from giveortake.sql.outputs import (
     key_expression,
     order_of,
 )
+from giveortake.sql.refusals import about_own_table, allow, in_sql, name_without_quotes, not_understood, refuse
 from giveortake.sql.rows import PARSED, Rows, Text, column_name, unaliased
 from giveortake.sql.sources import Tables, require_distinct, selected, source
-from giveortake.sql.text import (
-    about_own_table,
-    allow,
-    in_sql,
-    name_without_quotes,
-    not_understood,
-    prepare,
-    refuse,
-    require_known_calls,
-    require_known_names,
-)
+from giveortake.sql.tokens import prepare, require_known_calls, require_known_names
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -30,8 +30,8 @@ from giveortake.plan import (
     require_few_steps,
 )
 from giveortake.sql.outputs import aggregate, group_keys, has_aggregate, is_aggregate, key_expression
+from giveortake.sql.refusals import allow, named, refuse
 from giveortake.sql.rows import Rows, Scope, View, column_name, unaliased
-from giveortake.sql.text import allow, named, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,12 +1,12 @@
 """Synthetic tables: models of what was measured under a budget, and rows that are drawn from them."""
 
-from giveortake.synth.constraints import Determines
+from giveortake.synth.constraints import FunctionalDependency
 from giveortake.synth.model import Model
 from giveortake.synth.synthesis import bound_of_record, quote, synthesize
 from giveortake.synth.synthetic_table import Report, SyntheticTable
 
 __all__ = [
-    "Determines",
+    "FunctionalDependency",
     "Model",
     "Report",
     "SyntheticTable",

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Determines:
-    """One column says what another is, for each of its values: `Determines("zip", "state", {"10001": "NY", …})`."""
+class FunctionalDependency:
+    """One column determines another, value by value: `FunctionalDependency("zip", "state", {"10001": "NY", …})`."""
 
     column: str
     other: str
     values: Mapping[Any, Any]
 
 
-Zero: TypeAlias = "Mapping[str, Any] | Determines"
+Zero: TypeAlias = "Mapping[str, Any] | FunctionalDependency"
 
 
 def zero_factors(zeros: Sequence[Zero], columns: Sequence[ModelColumn], most_cells: int) -> dict[Columns, Floats]:
@@ -66,7 +66,7 @@ def zero_factors(zeros: Sequence[Zero], columns: Sequence[ModelColumn], most_cel
 
 def zero_to_json(zero: Zero) -> list[Any]:
     """A zero as ledgers keep it."""
-    if isinstance(zero, Determines):
+    if isinstance(zero, FunctionalDependency):
         pairs = ([_stated(value), _stated(other)] for value, other in zero.values.items())
         return ["determines", zero.column, zero.other, *sorted(pairs)]
     if not isinstance(zero, Mapping):
@@ -79,7 +79,7 @@ _Stated = None | bool | int | float | str | Fraction | dt.datetime | dt.date  # 
 
 def zero_record(zero: Zero) -> dict[str, Any]:
     """A zero as a record of a release keeps it, from which `zero_of` makes it again."""
-    if isinstance(zero, Determines):
+    if isinstance(zero, FunctionalDependency):
         pairs = [[codec.write(value, _Stated), codec.write(other, _Stated)] for value, other in zero.values.items()]
         return {"determines": [zero.column, zero.other, pairs]}
     if not isinstance(zero, Mapping):
@@ -98,7 +98,9 @@ def zero_of(content: dict[str, Any]) -> Zero:
     """The zero that `zero_record` wrote."""
     if "determines" in content:
         column, other, pairs = content["determines"]
-        return Determines(column, other, {codec.read(_Stated, one): codec.read(_Stated, two) for one, two in pairs})
+        return FunctionalDependency(
+            column, other, {codec.read(_Stated, one): codec.read(_Stated, two) for one, two in pairs}
+        )
     return {name: _values_of(values) for name, values in content["never"].items()}
 
 
@@ -125,7 +127,7 @@ def _patterns(
     zero: Zero, columns: Sequence[ModelColumn], column_indices: Mapping[str, int]
 ) -> list[dict[int, list[int]]]:
     """For each combination, the indices of its columns and of the values that cannot be together."""
-    if isinstance(zero, Determines):
+    if isinstance(zero, FunctionalDependency):
         column, other = (columns[_column_index(name, column_indices)] for name in (zero.column, zero.other))
         missing = [
             category for category in column.categories or () if category not in zero.values and category is not None

@@ -1,7 +1,4 @@
-"""Junction trees: triangulation, and exact marginals of a product of factors.
-
-Which columns a junction tree holds together: the cliques of a triangulated graph, and how many cells they have.
-"""
+"""Junction trees: the cliques of a triangulated graph of columns, and exact marginals of a product of factors."""
 
 from __future__ import annotations
 

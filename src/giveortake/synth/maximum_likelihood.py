@@ -1,18 +1,16 @@
-"""The distribution that fits noisy counts best, and the minimiser behind it.
+"""The distribution that fits noisy counts best, and the minimiser behind it: L-BFGS [LN89].
 
-- What was measured of a table: noisy counts, which are released and may be read by everybody.
-- A model is fitted to these and to nothing else. They are made of noisy integers that a ledger has kept; no exact count
-  can be put in their place by accident, because `Sensitive` values have no arithmetic.
-- The minimum of a smooth convex function, by its values and gradients alone: L-BFGS [LN89].
-- The distribution that fits noisy counts best, with a penalty on whatever is not needed to explain them.
+A model is fitted to released counts and to nothing else. They are made of noisy integers that a ledger has kept; no
+exact count can be put in their place by accident, because `Sensitive` values have no arithmetic.
 
 Of all distributions p of N rows it is the one that minimises
 
     Σ over measured marginals of |N·p_r − y_r|² / (2·σ_r²)  −  λ·N·H(p),
 
-with entropy H. At λ = 1 this is the most likely table where every table is as likely as any other; less entropy
-(λ = 1/10 of what noise of the usual size is worth) shrinks less. The minimum is an exponential family over the
-measured marginals, and is found in its dual, which is smooth and strongly convex in θ:
+with entropy H, a penalty on whatever is not needed to explain the counts. At λ = 1 this is the most likely table where
+every table is as likely as any other; less entropy (λ = 1/10 of what noise of the usual size is worth) shrinks less.
+The minimum is an exponential family over the measured marginals, and is found in its dual, which is smooth and strongly
+convex in θ:
 
     N·log Z(θ) − ⟨θ, y⟩ + Σ λσ_r²|θ_r|² / 2.
 

@@ -1,14 +1,9 @@
-"""A fitted model, its columns, and rows drawn from it.
+"""A fitted model of a table, which can be asked, sampled and saved for free; its columns, and rows drawn from it.
 
-- Columns of a model: which category or which bin of numbers is at each index.
-- Rows of a fitted distribution: systematic samples, randomly permuted within each group.
-
-The rows are made clique by clique. Within every group of rows that agree on what is known already, new values get
-their expected numbers of rows, rounded up or down, which makes samples much closer to the model than independent draws.
+Rows are made clique by clique. Within every group of rows that agree on what is known already, new values get their
+expected numbers of rows, rounded up or down, which makes samples much closer to the model than independent draws.
 *Which* rows of the group get which value is a fresh permutation for every clique. If it were the order of the rows, one
 clique's order would be the next one's, and columns that the model has no relation between would be correlated.
-
-A model of a table: what was fitted to released counts. It can be asked, sampled and saved, all for free.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
 """The rounds of a synthesis: what is measured next, and how wrong the model still is.
 
-How wrong a model's tables are likely to be, estimated without another look at rows.
-
-The fitted model is taken for the truth: what was measured is simulated from it with the noise it had, and fitted anew
-to the end. How far the new tables are from the model's tells how far the model's are from the private ones, as far as
-noise is the reason. What was never measured may be wrong for another reason, and no simulation shows that.
-
-- The rounds of a synthesis: measure single columns, then select and measure what the model fits worst [MMSM22].
-- All that a round sees are released numbers. A run that was interrupted begins with what was drawn before, and goes on
-  from there: the model is fitted again, which costs nothing.
+- Rounds measure single columns, then select and measure what the model fits worst [MMSM22]. All that a round sees are
+  released numbers. A run that was interrupted begins with what was drawn before, and goes on from there: the model is
+  fitted again, which costs nothing.
+- A forecast of errors, without another look at rows: the fitted model is taken for the truth, what was measured is
+  simulated from it with the noise it had, and fitted anew to the end. How far the new tables are from the model's tells
+  how far the model's are from the private ones, as far as noise is the reason. What was never measured may be wrong for
+  another reason, and no simulation shows that.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
 
-from giveortake.mechanisms.marginals import moved_by_row
+from giveortake.mechanisms.marginals import row_sensitivity
 from giveortake.mechanisms.selection import Candidate
 from giveortake.randomness import SYSTEM_ENTROPY, uniform_integers
 from giveortake.session.runs import Choice, NoisyTable
@@ -188,7 +186,7 @@ class Rounds:
         expected = {table: model.counts(table) for table in tables}
         noise = {table: self._noise(table, for_values) for table in tables}
         offered = [
-            Candidate.of(expected[table], weight=self.candidates[table], handicap=_HANDICAP * noise[table])
+            Candidate.from_counts(expected[table], weight=self.candidates[table], handicap=_HANDICAP * noise[table])
             for table in tables
         ]
         chosen = tables[run.select([self._keys(table) for table in tables], offered, for_selection)]
@@ -216,7 +214,7 @@ class Rounds:
     def _noise(self, table: Columns, rho: Fraction) -> float:
         """The expected sum of all absolute noises that a table would get."""
         shape = tuple(self.sizes[column_index] for column_index in table)
-        moved = float(moved_by_row(shape, self.run.neighbours)) * self.run.rows_of_unit
+        moved = float(row_sensitivity(shape, self.run.neighbours)) * self.run.rows_of_unit
         return _MEAN_OF_NORMAL * moved / math.sqrt(2 * rho) * math.prod(shape)
 
     def _allowed_tables(self) -> list[Columns]:

@@ -24,7 +24,7 @@ from giveortake.session.learning_data import served_to_asker
 from giveortake.session.runs import BoundPlan, NoisyTable, PlannedRun, Run
 from giveortake.session.session import mechanism_of, require_here
 from giveortake.synth.columns import declared_edges, fine_edges, key_column, model_column, quantile_edges, stated_bins
-from giveortake.synth.constraints import Determines, zero_factors, zero_of, zero_record, zero_to_json
+from giveortake.synth.constraints import FunctionalDependency, zero_factors, zero_of, zero_record, zero_to_json
 from giveortake.synth.junction_tree import cells_of
 from giveortake.synth.model import Model
 from giveortake.synth.rounds import (
@@ -91,12 +91,12 @@ def wanted_tables(workload: Any, names: Sequence[str]) -> dict[tuple[str, ...], 
 
 def _listed(workload: Any) -> list[tuple[tuple[str, ...], Any]]:
     if isinstance(workload, Workload):
-        wishes = workload.wishes()
-        if workload.ranges or set(wishes) != {None}:
+        marginals = workload.marginal_weights()
+        if workload.ranges or set(marginals) != {None}:
             raise InvalidParameter(
                 "workload", workload, "asks for more than counts of tables", hint="gt.workload.marginals([…], up_to=2)"
             )
-        return [(tuple(sorted(table)), weight) for table, weight in wishes[None].items()]
+        return [(tuple(sorted(table)), weight) for table, weight in marginals[None].items()]
     if isinstance(workload, Mapping):
         return [(tuple(table), weight) for table, weight in workload.items()]
     if isinstance(workload, Sequence) and not isinstance(workload, str):
@@ -139,8 +139,8 @@ def synthesize(
     model fits worst is selected and measured. ρ is what the race of an (ε, δ) budget admits. Numbers are counted in
     `bins`: edges `[0, 10, 100]`, an edge twice for a bin of that one number, or a number of bins by private quantiles,
     which takes a twentieth of ρ. `zeros` are combinations of values that cannot be, `{"sex": "male", "pregnant":
-    "yes"}`, or `Determines`. `rows` is how many are drawn: as many as were released, or a number; never the true one.
-    A column that names the unit gets fresh keys.
+    "yes"}`, or `FunctionalDependency`. `rows` is how many are drawn: as many as were released, or a number; never the
+    true one. A column that names the unit gets fresh keys.
 
     A run that is interrupted stays charged, and continues where it was when the same is asked again.
     """
@@ -339,7 +339,7 @@ class Synthesis:
 
     def _require_possible_zeros(self) -> None:
         for zero in self.zeros:
-            named = {zero.column, zero.other} if isinstance(zero, Determines) else set(zero)
+            named = {zero.column, zero.other} if isinstance(zero, FunctionalDependency) else set(zero)
             if named & self.by_quantiles.keys():
                 raise InvalidParameter(
                     "zeros",

@@ -1,7 +1,7 @@
 """Synthetic tables and their reports.
 
-- The report of a synthesis: what was spent on what, how exact it is, and what should not be trusted.
 - A synthetic table: rows that were drawn from a model, the model, and where both come from.
+- Its report: what was spent on what, how exact it is, and what should not be trusted.
 """
 
 from __future__ import annotations

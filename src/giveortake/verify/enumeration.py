@@ -2,7 +2,7 @@
 
 - Outputs of a program: which can be told apart at all, and which of them are one and the same.
 - How a program is called: by its input, and with the coins that it asks for.
-- Every path of a random program: each coin is taken both ways, and the probabilities stay fractions.
+- Its paths: each coin is taken both ways, and the probabilities stay fractions.
 
 The program is run again and again. A run follows the choices written down so far and takes the first outcome of every
 coin after them; then the last choice that has another outcome left is advanced, as an odometer is. Only the choices

@@ -1,12 +1,9 @@
 """The exact table of a finite mechanism, and everything that follows from it.
 
-Lines that are straight between their bends: envelopes and corners, exactly.
-
-Two laws compared, exactly: how much likelier can anything be under P than under Q?
-
-- A law maps outputs to fractions. What is missing to 1 is a remainder that was not enumerated; it is always counted
-  against the mechanism, as if it revealed everything.
-- Which inputs are neighbours, and how far apart others are.
+- Two laws compared, exactly: how much likelier can anything be under P than under Q? A law maps outputs to fractions.
+  What is missing to 1 is a remainder that was not enumerated; it is always counted against the mechanism, as if it
+  revealed everything. Envelopes and corners of tradeoffs are lines that are straight between their bends.
+- Tables: which inputs are neighbours, and how far apart others are.
 - `program`: the exact table of a random program.
 """
 

@@ -1,11 +1,9 @@
-"""Documents that a service and its clients exchange.
+"""Documents that a service and its clients exchange, written by the one and read by the other.
 
-- Profiles as documents and back: the noisy counts and, for people, what is computed from them.
-- Quotes as documents and back.
-- Releases, approvals and ledger entries as documents.
-- Descriptions of data sets as documents and back: tables, columns and their domains; never a row or a count.
-- The state of a budget as a document: what is spent and left, in words and, if there is one, as a number.
-- Workloads as documents and back, and their answers.
+- Profiles and quotes; releases, approvals and ledger entries.
+- Budget status: what is spent and left, in words and, where there is one, as a number.
+- Data sets: tables, columns and their domains; never a row or a count.
+- Workloads and their answers.
 """
 
 from __future__ import annotations
@@ -18,20 +16,21 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.errors import GiveOrTakeError, InvalidParameter
+from giveortake.exact import fraction_text, read_fraction
 from giveortake.ledger import Entry, ReleaseRecord
 from giveortake.ledger.chain.entries import event_from_dict
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
-from giveortake.privacy.documents import fraction, promise_to_json, written
+from giveortake.privacy.documents import promise_to_json
 from giveortake.session.profiles.histograms import dimensions_of
 from giveortake.session.profiles.profile import Profile
 from giveortake.session.quotes import Quote
 from giveortake.session.session import mechanism_of
-from giveortake.workload.workload import TableWish, Workload, ranges, total
+from giveortake.workload.workload import Marginal, Workload, ranges, total
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from giveortake.ledger import Approval, Ledger, Standing
+    from giveortake.ledger import Approval, BudgetStatus, Ledger
     from giveortake.plan import Relation
     from giveortake.plan.domains import Value
     from giveortake.session import Session
@@ -86,7 +85,7 @@ def standing_document(session: Session) -> dict[str, Any]:
     return _document(*session.rest())
 
 
-def level_document(book: Ledger, standing: Standing) -> dict[str, Any]:
+def level_document(book: Ledger, standing: BudgetStatus) -> dict[str, Any]:
     """The state of any level of a ledger, for the custodian."""
     large = standing.approval_above
     named = {"number": standing.number, "name": standing.name, "allotted": standing.allotted}
@@ -94,7 +93,7 @@ def level_document(book: Ledger, standing: Standing) -> dict[str, Any]:
     return named | _document(standing, book.affordable(standing))
 
 
-def _document(standing: Standing, left: Fraction | None) -> dict[str, Any]:
+def _document(standing: BudgetStatus, left: Fraction | None) -> dict[str, Any]:
     return {
         "level": standing.kind,
         "budget": None if standing.budget is None else str(standing.budget),
@@ -103,17 +102,17 @@ def _document(standing: Standing, left: Fraction | None) -> dict[str, Any]:
         "remaining": _amount(standing.remaining),
         "share": None if standing.share is None else float(standing.share),
         "given": float(standing.given),
-        "given_exactly": written(standing.given),
+        "given_exactly": fraction_text(standing.given),
         "own": None if standing.own is None else float(standing.own),
         "allotments": [str(allotment).partition(" (")[0] for allotment in standing.allotments],
         "affordable": None if left is None else float(left),
-        "affordable_exactly": None if left is None else written(left),
+        "affordable_exactly": None if left is None else fraction_text(left),
         "closed": standing.closed,
     }
 
 
 def _amount(value: Any) -> dict[str, Any]:
-    return {"words": str(value), "exactly": written(value) if isinstance(value, Fraction) else None}
+    return {"words": str(value), "exactly": fraction_text(value) if isinstance(value, Fraction) else None}
 
 
 @final
@@ -128,7 +127,8 @@ class Balance(str):
 
 def amount_of(document: dict[str, Any]) -> Fraction | Balance:
     """The number in a document, or its words if there is none."""
-    return Balance(document["words"]) if document["exactly"] is None else fraction(document["exactly"])
+    number = document["exactly"]
+    return Balance(document["words"]) if number is None else read_fraction("promise", number, signed=True)
 
 
 def quote_document(quote: Quote, standing: dict[str, Any]) -> dict[str, Any]:
@@ -149,12 +149,12 @@ def release_document(record: ReleaseRecord) -> dict[str, Any]:
         "analyst": record.analyst,
         "dataset": record.dataset,
         "version": record.version,
-        "asked": record.asked,
+        "asked": record.description,
         "key": record.key,
         "settled": record.settled,
         "failed": record.failed,
         "free": record.free,
-        "told": record.told,
+        "told": record.has_period,
         "readable": record.readable,
         "tables": record.tables,
         "event": record.event.to_dict(),
@@ -166,15 +166,20 @@ def release_document(record: ReleaseRecord) -> dict[str, Any]:
 
 def release_of(document: dict[str, Any]) -> ReleaseRecord:
     """The release record in a document."""
-    names = ("id", "at", "analyst", "dataset", "version", "asked", "record", "request", "key", "settled", "failed")
-    flags = {name: document.get(name, False) for name in ("free", "told")}
-    return ReleaseRecord(event=event_from_dict(document["event"]), **flags, **{name: document[name] for name in names})
+    names = ("id", "at", "analyst", "dataset", "version", "record", "request", "key", "settled", "failed")
+    return ReleaseRecord(
+        event=event_from_dict(document["event"]),
+        description=document["asked"],
+        free=document.get("free", False),
+        has_period=document.get("told", False),
+        **{name: document[name] for name in names},
+    )
 
 
 def approval_document(approval: Approval) -> dict[str, Any]:
     """A large spend that needs approval: who asks, what, at what price, and what was decided."""
-    names = ("request", "state", "at", "analyst", "dataset", "version", "asked", "reason", "by", "decided", "expires")
-    fields = {name: getattr(approval, name) for name in names}
+    names = ("request", "state", "at", "analyst", "dataset", "version", "description", "reason", "by", "decided")
+    fields = {"asked" if name == "description" else name: getattr(approval, name) for name in (*names, "expires")}
     price = _price(approval)
     return {**fields, "price": price, "event": approval.event.to_dict(), "questions": _questions(approval.record)}
 
@@ -189,11 +194,9 @@ def _price(approval: Approval) -> str | None:
 
 def _questions(record: Any) -> list[dict[str, Any]]:
     questions = record.get("questions", []) if isinstance(record, dict) else []
-    return [_question(question) for question in questions]
-
-
-def _question(question: dict[str, Any]) -> dict[str, Any]:
-    return {"sql": question.get("sql"), "spend": question["spend"], "caps": question.get("caps")}
+    return [
+        {"sql": question.get("sql"), "spend": question["spend"], "caps": question.get("caps")} for question in questions
+    ]
 
 
 def entry_document(entry: Entry) -> dict[str, Any]:
@@ -393,7 +396,7 @@ def _workload_table(table: Mapping[str, Any]) -> Workload:
     (checked_table,) = total(of=table.get("of"), weight=table.get("weight", 1)).tables
     if len(set(columns)) < len(columns):
         raise InvalidParameter("columns", list(columns), "lists a column twice")
-    return Workload((TableWish(columns, checked_table.weight, checked_table.of),))
+    return Workload((Marginal(columns, checked_table.weight, checked_table.of),))
 
 
 def answer_document(answer: WorkloadAnswer) -> dict[str, Any]:

@@ -111,9 +111,8 @@ def refusal_of(error: GiveOrTakeError, face: Face = "python") -> tuple[Cause, di
     The asker may use the Python client: the document also has the hint for Python, if that differs.
     """
     cause, message = cause_of(error), error.message
-    if face == "console" and type(error) is errors.InvalidParameter and message == error.named(error.name):
-        label = FIELDS.get(error.name)
-        message = message if label is None else error.named(f"“{label}”")
+    if face == "console" and type(error) is errors.InvalidParameter and error.name in FIELDS:
+        message = error.called(f"“{FIELDS[error.name]}”")
     fields = {field: getattr(error, name) for field, name in _FIELDS.get(cause.name, {}).items()}
     hint, client = on(error.hint, face), on(error.hint, "python")
     if face == "service" and cause.message is None and client != hint:

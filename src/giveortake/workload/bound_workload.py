@@ -1,7 +1,7 @@
 """A workload over a relation: attributes, cells, what one privacy unit adds to them, and the questions to engines.
 
 - Attributes: columns whose values are declared, and the rows that have a declared value in each of them.
-- Choose the tables to ask an engine for, so that every marginal is a sum over one of them.
+- The tables to ask an engine for, so that every marginal is a sum over one of them.
 - Persons of bounded L2 norm: who exceeds it is scaled down, equally in all tables of a workload.
 - The residuals that a set of marginals needs, and the weight of each residual in each marginal.
 """
@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake.advice import Advice, declaring
-from giveortake.answers.text import with_article
 from giveortake.compile import Caps
 from giveortake.compile.measures import MOST, quantum_of
-from giveortake.compile.spend import capped, unbounded
+from giveortake.compile.sensitivity import capped, unbounded
 from giveortake.engines import Bins, Component, KeyColumn, Keys, Quantum, Summand, Tally, VectorSum
 from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import ceiling, decimal, positive, power_of_two_at_least
 from giveortake.mechanisms.marginals import Contribution
 from giveortake.plan import Aggregate, AggregateKind, Call, ColumnReference, Filter, Kind, Literal, Measured, Question
+from giveortake.plan.describe import rows_without
 from giveortake.plan.domains import moment_of, stored_type
 from giveortake.plan.times import MOMENTS
 
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from giveortake.engines.questions import Asked
     from giveortake.exact import Number
     from giveortake.mechanisms import Sensitive
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
+    from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.plan import Domain, Expression, Relation, Value
     from giveortake.privacy.guarantee import Neighbours
-    from giveortake.workload.workload import RangeWish, Workload
+    from giveortake.workload.workload import Ranges, Workload
 
     Integers: TypeAlias = npt.NDArray[np.int64]
     Floats: TypeAlias = npt.NDArray[np.float64]
@@ -94,7 +94,7 @@ class Attributes:
     def to_json(self) -> list[Any]:
         """The columns and their values, in the order in which cells are stored."""
         return [
-            [name, [_value_json(value) for value in values]]
+            [name, [[stored_type(value), str(value)] for value in values]]
             for name, values in zip(self.names, self.values, strict=True)
         ]
 
@@ -161,10 +161,6 @@ def _all_of(conditions: Sequence[Expression]) -> Expression:
     return Call("and", (_all_of(conditions[:middle]), _all_of(conditions[middle:])))
 
 
-def _value_json(value: Value) -> list[str]:
-    return [stored_type(value), str(value)]
-
-
 LARGEST = 1 << 14  # cells of a merged table; merging saves passes over the rows
 _FEW = 5_000  # tables; more are not merged
 
@@ -222,7 +218,7 @@ class ClippedPersons:
     component_indices: dict[tuple[int, tuple[int, ...]], int]  # of the component of a layer's table
 
     @classmethod
-    def of(cls, workload: AskedWorkload, sigmas: Sequence[Sequence[Fraction]], mu: Fraction) -> ClippedPersons:
+    def of(cls, workload: BoundWorkload, sigmas: Sequence[Sequence[Fraction]], mu: Fraction) -> ClippedPersons:
         """The persons with the greatest norm for which the given noise keeps μ."""
         changed = workload.neighbours == "change-one"
         scale = _HEAVIEST * min(itertools.chain(*sigmas)) ** 2
@@ -513,16 +509,16 @@ class RangeTable:
     weight: float
 
     @classmethod
-    def of(cls, wish: RangeWish, relation: Relation, attributes: Attributes) -> RangeTable:
+    def of(cls, ranges: Ranges, relation: Relation, attributes: Attributes) -> RangeTable:
         """Bins that split the bounds evenly; whole numbers and days are never split between bins."""
-        domain = ColumnReference(wish.column).domain(relation.schema)
+        domain = ColumnReference(ranges.column).domain(relation.schema)
         if domain.low is None or domain.high is None:
             ends = ("2024-01-01", "2024-12-31") if domain.kind in MOMENTS else (0, 100)
-            hint = declaring(wish.column, str(ends).replace("'", '"'), f"{ends[0]}:{ends[1]}")
-            raise QueryRefused(f"`{wish.column}` has no bounds, and ranges need them", hint=hint)
-        most = wish.bins or MOST[True]
+            hint = declaring(ranges.column, str(ends).replace("'", '"'), f"{ends[0]}:{ends[1]}")
+            raise QueryRefused(f"`{ranges.column}` has no bounds, and ranges need them", hint=hint)
+        most = ranges.bins or MOST[True]
         if not 2 <= most <= MOST[False]:
-            raise InvalidParameter("bins", wish.bins, f"is not between 2 and {MOST[False]:,}")
+            raise InvalidParameter("bins", ranges.bins, f"is not between 2 and {MOST[False]:,}")
         low, high = domain.low, domain.high
         if domain.kind in {Kind.INTEGER, Kind.DATE, Kind.TIMESTAMP}:
             low = Fraction(math.floor(low) if domain.kind is Kind.TIMESTAMP else math.ceil(low))
@@ -532,8 +528,8 @@ class RangeTable:
         else:
             count, width = most, (high - low) / most
         if count < 2 or width <= 0:
-            raise QueryRefused(f"`{wish.column}` has only one value, and so no ranges", hint="leave it out")
-        return cls(wish.column, attributes.indices_of(wish.by), low, width, high, count, domain.kind, wish.weight)
+            raise QueryRefused(f"`{ranges.column}` has only one value, and so no ranges", hint="leave it out")
+        return cls(ranges.column, attributes.indices_of(ranges.by), low, width, high, count, domain.kind, ranges.weight)
 
     @property
     def expression(self) -> Expression:
@@ -581,7 +577,7 @@ class RangeTable:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class AskedWorkload:
+class BoundWorkload:
     """The tables of a workload over a relation in which a unit has at most `rows` rows.
 
     With a `norm`, persons may have any number of rows: each is scaled down to that L2 norm, equally in all tables.
@@ -604,28 +600,28 @@ class AskedWorkload:
         caps: Caps,
         neighbours: Neighbours,
         norm: Fraction | None = None,
-    ) -> AskedWorkload:
+    ) -> BoundWorkload:
         """A workload over a relation, with caps on the rows of a person. No row is read."""
         attributes = Attributes.of(relation, workload.columns, dict(workload.column_names))
-        wishes = workload.wishes()
-        sums = [column for column in wishes if column is not None]
+        marginals = workload.marginal_weights()
+        sums = [column for column in marginals if column is not None]
         question = capped(attributes.question(relation, sums), caps)
         rows = question.relation.most_rows
         if rows is None and norm is None:
             raise unbounded("rows", ("{cap}",) if workload.ranges else ("{cap}", "{norm}"))  # a range takes no norm
         layouts = {
             column: Layout.of(attributes.sizes, [attributes.indices_of(tuple(names)) for names in weights])
-            for column, weights in wishes.items()
+            for column, weights in marginals.items()
         }
         steps = _steps(norm, relation, workload, layouts)
         layers = []
-        for column, weights in wishes.items():
+        for column, weights in marginals.items():
             quantum = _quantum(column, relation, steps)
             if quantum is not None and quantum.least == quantum.most == 0:
                 raise QueryRefused(f"`{column}` is always zero, and so are its sums", hint="leave it out")
             name = dict(workload.measure_names).get(column, "n" if column is None else f"{column}_sum")
             layers.append(Layer(column, quantum, layouts[column], np.array(list(weights.values())), name))
-        ranges = tuple(RangeTable.of(wish, relation, attributes) for wish in workload.ranges)
+        ranges = tuple(RangeTable.of(column_ranges, relation, attributes) for column_ranges in workload.ranges)
         bound_workload = cls(question, attributes, tuple(layers), ranges, caps, max(rows or 1, 1), neighbours, norm)
         bound_workload.require_few_cells()
         return bound_workload
@@ -703,7 +699,7 @@ class AskedWorkload:
                 "the length is the root of the sum of the squares of a person's counts in the cells of a table, its "
                 "mean over tables weighed by their noise; how much that leaves out is not known"
             )
-        return [*notes, f"rows without {with_article(person)} are left out"]
+        return [*notes, rows_without(person)]
 
     def in_words(self) -> str:
         """A short description for the ledger, without any values."""

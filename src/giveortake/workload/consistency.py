@@ -1,4 +1,4 @@
-"""Make noisy tables consistent: not negative, with equal sums. This is post-processing, and no longer unbiased."""
+"""Noisy tables made consistent: not negative, with equal sums. This is post-processing, and no longer unbiased."""
 
 from __future__ import annotations
 

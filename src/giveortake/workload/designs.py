@@ -1,9 +1,8 @@
-"""Strategies for workloads: what is measured, with Laplace noise, and how tables follow from it.
+"""Designs of workloads: what is measured, with how much noise, and how tables follow from it.
 
-- Designs: what is measured for a workload, with how much noise, and how its tables are computed from that.
-- The design for a pure ε: whole tables with Laplace noise, by the best of a few strategies.
-- Residuals save nothing here: in L1 a row without its means is longer than the row itself. No best strategy is known in
-  closed form, so a few are compared by their variances, and the best one is taken.
+The design for a pure ε takes whole tables with Laplace noise, by the best of a few strategies: residuals save nothing
+there, because in L1 a row without its means is longer than the row itself. No best strategy is known in closed form, so
+a few are compared by their variances.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.mechanisms import Sensitive
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers, PrefixStrategy
+    from giveortake.mechanisms.mechanism import BoundedIntegers, PrefixStrategy
     from giveortake.privacy.events import Event
     from giveortake.randomness import Entropy, IntArray
-    from giveortake.workload.bound_workload import AskedWorkload, Layer, RangeTable
+    from giveortake.workload.bound_workload import BoundWorkload, Layer, RangeTable
     from giveortake.workload.residuals import Goal
 
     Floats: TypeAlias = npt.NDArray[np.float64]
@@ -49,7 +48,7 @@ class Design(ABC):
     The parts of the layers come first, in the order of the layers, then one for each range.
     """
 
-    workload: AskedWorkload
+    workload: BoundWorkload
     runs: tuple[RangeNoise, ...]
 
     @property
@@ -138,12 +137,6 @@ def strategy_of(bins: int, *, pure: bool) -> PrefixStrategy:
     return ConsistentTree.over(bins) if pure else SquareRoot(bins)
 
 
-def range_squares(strategy: PrefixStrategy, rows: int) -> tuple[Fraction, Fraction]:
-    """The squared L2 sensitivity of a range: if a unit is added, and if it is changed."""
-    square = (rows * strategy.l2) ** 2
-    return square, 2 * square
-
-
 def rounded_up(scale: float) -> Fraction:
     """A scale rounded up to a short fraction, by at least 2⁻³⁰ of it."""
     if not math.isfinite(scale) or scale <= 0:
@@ -181,7 +174,7 @@ class LaplaceDesign(Design):
     that if it is changed. The prices of independent parts add up to no more than ε [DMNS06], [PDP21, L1.2].
     """
 
-    workload: AskedWorkload
+    workload: BoundWorkload
     epsilon: Fraction
     ways: tuple[int, ...]
     tables: tuple[Tables, ...]
@@ -189,7 +182,7 @@ class LaplaceDesign(Design):
     runs: tuple[RangeNoise, ...]
 
     @classmethod
-    def planned(cls, workload: AskedWorkload, epsilon: Fraction, goal: Goal) -> LaplaceDesign:
+    def planned(cls, workload: BoundWorkload, epsilon: Fraction, goal: Goal) -> LaplaceDesign:
         """Choose the best tables for each layer, and the split of ε among all parts that minimises the goal."""
         ways, losses, prices = [], [], []
         for layer in workload.layers:
@@ -215,7 +208,7 @@ class LaplaceDesign(Design):
 
     @classmethod
     def of(
-        cls, workload: AskedWorkload, epsilon: Fraction, ways: Sequence[int], scales: Sequence[Fraction]
+        cls, workload: BoundWorkload, epsilon: Fraction, ways: Sequence[int], scales: Sequence[Fraction]
     ) -> LaplaceDesign:
         """The design with given ways and scales, in the order of the parts; refused if they do not keep ε."""
         remaining_scales = iter(scales)
@@ -336,7 +329,7 @@ def _least(losses: Floats, prices: Floats, goal: Goal) -> float:
     return float((prices * np.sqrt(losses)).sum() ** 2)
 
 
-def _price(workload: AskedWorkload, layer: Layer, table: tuple[int, ...]) -> Fraction:
+def _price(workload: BoundWorkload, layer: Layer, table: tuple[int, ...]) -> Fraction:
     """The L1 sensitivity of a table."""
     contribution = layer.contribution(workload.rows)
     if workload.neighbours == "add-remove":
@@ -346,7 +339,7 @@ def _price(workload: AskedWorkload, layer: Layer, table: tuple[int, ...]) -> Fra
     return Fraction(2 * workload.rows * contribution.reach)
 
 
-def _range_price(workload: AskedWorkload, bins: int) -> Fraction:
+def _range_price(workload: BoundWorkload, bins: int) -> Fraction:
     strategy = strategy_of(bins, pure=True)
     once = workload.rows * len(strategy.sections) * strategy.l1
     return once if workload.neighbours == "add-remove" else 2 * once

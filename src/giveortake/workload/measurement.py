@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from giveortake.engines import Engine
     from giveortake.engines.questions import Asked
     from giveortake.mechanisms import Sensitive
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
+    from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.privacy.events import Event
     from giveortake.randomness import Entropy, IntArray
-    from giveortake.workload.bound_workload import AskedWorkload, ClippedPersons, ClippedTables
+    from giveortake.workload.bound_workload import BoundWorkload, ClippedPersons, ClippedTables
     from giveortake.workload.designs import Design
     from giveortake.workload.residuals import Goal
 
@@ -41,7 +41,7 @@ FORMAT = 1  # of what is stored; another order of parts or cells is another form
 class WorkloadMeasurement:
     """What the engine will be asked for a workload, the noise, and the price. It is made without reading rows."""
 
-    asked: AskedWorkload
+    workload: BoundWorkload
     design: Design
     spend: Spend
     goal: Goal
@@ -59,11 +59,11 @@ class WorkloadMeasurement:
         """The questions to the engine."""
         if self._persons is not None:
             return [self._persons.vector]
-        return self.asked.questions(self.tables())
+        return self.workload.questions(self.tables())
 
     def named(self) -> dict[str, Any]:
         """What identifies the workload and its price in the ledger."""
-        return name_of(self.asked, self.spend, self.goal)
+        return name_of(self.workload, self.spend, self.goal)
 
     # -- drawing --------------------------------------------------------------------------------------------------
 
@@ -82,19 +82,19 @@ class WorkloadMeasurement:
         for layer, tables in enumerate(self.design.measured):
             for part, attributes in enumerate(tables):
                 yield self.design.release(layer, part, exactly.table(layer, attributes), entropy)
-        for noise, bins in zip(self.design.runs, self.asked.binned(), strict=True):
+        for noise, bins in zip(self.design.runs, self.workload.binned(), strict=True):
             yield noise.release(engine.bins(bins), entropy)
 
     @property
     def _persons(self) -> ClippedPersons | None:
         """The persons scaled down to a norm; None without a norm."""
-        scaled = self.asked.norm is not None and isinstance(self.design, ResidualDesign)
+        scaled = self.workload.norm is not None and isinstance(self.design, ResidualDesign)
         return self.design.persons if scaled else None  # type: ignore[attr-defined]  # (that of residuals)
 
     def _exact_tables(self, engine: Engine) -> ExactTables | ClippedTables:
         if self._persons is not None:
             return self._persons.tables(engine)
-        return ExactTables.of(engine, self.asked, self.tables())
+        return ExactTables.of(engine, self.workload, self.tables())
 
     # -- reading --------------------------------------------------------------------------------------------------
 
@@ -105,20 +105,20 @@ class WorkloadMeasurement:
         scales = [Fraction(scale) for scale in content["scales"]]
         design: Design
         if content["ways"] is None:
-            design = ResidualDesign.of(self.asked, self.spend.gaussian(), scales)
+            design = ResidualDesign.of(self.workload, self.spend.gaussian(), scales)
         else:
-            design = LaplaceDesign.of(self.asked, self.spend.epsilon or Fraction(0), content["ways"], scales)
+            design = LaplaceDesign.of(self.workload, self.spend.epsilon or Fraction(0), content["ways"], scales)
         (flat,) = arrays_from_json(content["arrays"], 1)
         lengths = [
             design.released(layer, part) for layer, tables in enumerate(design.measured) for part in range(len(tables))
         ]
-        keys = [self.asked.attributes.keys(run.table.by).size for run in design.runs]
+        keys = [self.workload.attributes.keys(run.table.by).size for run in design.runs]
         lengths += [size * sum(run.strategy.sections) for size, run in zip(keys, design.runs, strict=True)]
         if sum(lengths) != len(flat):
             raise LedgerDamaged("a stored answer does not have the cells of its workload")
         parts = iter([flat[start:end] for start, end in pairwise([0, *accumulate(lengths)])])
         layers = [[next(parts) for _ in tables] for tables in design.measured]
-        return WorkloadRelease(self.asked, design, layers, list(parts))
+        return WorkloadRelease(self.workload, design, layers, list(parts))
 
 
 @final
@@ -126,7 +126,7 @@ class WorkloadMeasurement:
 class WorkloadRelease:
     """Noisy integers of every layer's parts and of the ranges, and the design under which they were drawn."""
 
-    workload: AskedWorkload
+    workload: BoundWorkload
     design: Design
     layers: list[Arrays]
     runs: Arrays
@@ -137,11 +137,11 @@ class WorkloadRelease:
 class ExactTables:
     """Exact tables of declared attributes from an engine, summed over the other attributes; they are sensitive."""
 
-    workload: AskedWorkload
+    workload: BoundWorkload
     tallies: tuple[tuple[tuple[int, ...], Sensitive[list[BoundedIntegers]]], ...]
 
     @classmethod
-    def of(cls, engine: Engine, workload: AskedWorkload, tables: Sequence[tuple[int, ...]]) -> ExactTables:
+    def of(cls, engine: Engine, workload: BoundWorkload, tables: Sequence[tuple[int, ...]]) -> ExactTables:
         """Count the tables: rows are read once for each of a few tables that contain all others (`covers`)."""
         return cls(
             workload, tuple((attributes, engine.tally(tally)) for attributes, tally in workload.tallies(list(tables)))
@@ -155,7 +155,7 @@ class ExactTables:
         return tally.item(layer).summed(sizes, [cover.index(attribute) for attribute in attributes])
 
 
-def name_of(workload: AskedWorkload, spend: Spend, goal: Goal) -> dict[str, Any]:
+def name_of(workload: BoundWorkload, spend: Spend, goal: Goal) -> dict[str, Any]:
     """What identifies a workload and its price in the ledger."""
     content = json.dumps([FORMAT, workload.to_json(), goal], sort_keys=True)
     return {"workload": hashlib.sha256(content.encode()).hexdigest(), "spend": spend.to_json()}
@@ -168,7 +168,7 @@ def event_at(spend: Spend) -> Event:
     return ResidualDesign.event_of(spend.gaussian())
 
 
-def measured(workload: AskedWorkload, spend: Spend, goal: Goal) -> WorkloadMeasurement:
+def measured(workload: BoundWorkload, spend: Spend, goal: Goal) -> WorkloadMeasurement:
     """The measurement with the least noise at a spend: Gaussian on residuals, or Laplace on tables for a pure ε."""
     design: Design
     if spend.is_pure and workload.norm is not None:

@@ -1,6 +1,6 @@
-"""The Gaussian strategy for workloads: residuals of marginals, planned in closed form.
+"""The Gaussian design of workloads: residuals of marginals, planned in closed form.
 
-Split a promise among measurements, in closed form, for the least variance of the requested tables [XWZK23].
+The promise is split among measurements for the least variance of the requested tables [XWZK23].
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from giveortake.mechanisms import Gaussian
 from giveortake.mechanisms.marginals import Residual, cell_variance, rebuilt
 from giveortake.privacy import events
 from giveortake.workload.bound_workload import ClippedPersons, Incidence
-from giveortake.workload.designs import BITS, Design, RangeNoise, normal_margin, range_squares, rounded_up, strategy_of
+from giveortake.workload.designs import BITS, Design, RangeNoise, normal_margin, rounded_up, strategy_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.mechanisms import Sensitive
-    from giveortake.mechanisms.bounded_integers import BoundedIntegers
     from giveortake.mechanisms.marginals import Contribution
+    from giveortake.mechanisms.mechanism import BoundedIntegers, PrefixStrategy
     from giveortake.randomness import Entropy, IntArray
-    from giveortake.workload.bound_workload import AskedWorkload
+    from giveortake.workload.bound_workload import BoundWorkload
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -96,18 +96,18 @@ class ResidualDesign(Design):
     noise, has the squared length Σ ‖Pu‖²/σ². A row that is added has `square_if_added` in every part, one that becomes
     another row `square_if_moved`, and a unit of m rows no more than m times the longer of both, by the triangle
     inequality. So under change-one a total costs nothing as long as its noise is no less than what a row that is left
-    out pays for, where a row is in all parts or in none (`AskedWorkload.is_all_or_none`). Elsewhere it may leave some
+    out pays for, where a row is in all parts or in none (`BoundWorkload.is_all_or_none`). Elsewhere it may leave some
     parts and move in others, and has the longer of both in each. Where these are at most μ, the release is μ-GDP
     [DRS22]. Of persons who are scaled down to a norm `ClippedPersons` says how far they move all parts together.
     """
 
-    workload: AskedWorkload
+    workload: BoundWorkload
     mu: Fraction
     sigmas: tuple[tuple[Fraction, ...], ...]
     runs: tuple[RangeNoise, ...]
 
     @classmethod
-    def planned(cls, workload: AskedWorkload, mu: Fraction, goal: Goal) -> ResidualDesign:
+    def planned(cls, workload: BoundWorkload, mu: Fraction, goal: Goal) -> ResidualDesign:
         """The design with the least noise that keeps μ. Variances of sums are in units of a row's greatest value."""
         incidence, weights = _problem(workload)
         added, moved = _squares(workload)
@@ -120,7 +120,7 @@ class ResidualDesign(Design):
         return cls.of(workload, mu, [rounded_up(float(deviation)) for deviation in np.sqrt(noise)])
 
     @classmethod
-    def of(cls, workload: AskedWorkload, mu: Fraction, scales: Sequence[Fraction]) -> ResidualDesign:
+    def of(cls, workload: BoundWorkload, mu: Fraction, scales: Sequence[Fraction]) -> ResidualDesign:
         """The design with given scales, in the order of the parts; refused if they do not keep μ."""
         remaining_scales = iter(scales)
         sigmas = tuple(
@@ -185,7 +185,7 @@ class ResidualDesign(Design):
                 added += _rounded_up(count * if_added / sigma**2)
                 moved += _rounded_up(count * if_moved / sigma**2)
         for run in self.runs:
-            if_added, if_moved = range_squares(run.strategy, self.workload.rows)
+            if_added, if_moved = _range_squares(run.strategy, self.workload.rows)
             added += _rounded_up(if_added / run.noise.scale_in_steps**2)
             moved += _rounded_up(if_moved / run.noise.scale_in_steps**2)
         return added if self.workload.neighbours == "add-remove" else max(added, moved)
@@ -235,7 +235,7 @@ def _residual_indices(layout: Any) -> dict[tuple[int, ...], int]:
     return {residual: index for index, residual in enumerate(layout.residuals)}
 
 
-def _problem(workload: AskedWorkload) -> tuple[Incidence, Floats]:
+def _problem(workload: BoundWorkload) -> tuple[Incidence, Floats]:
     """How the variances of all tables depend on those of all parts, and the weight of each table."""
     parts, weights = [], []
     for layer in workload.layers:
@@ -249,7 +249,7 @@ def _problem(workload: AskedWorkload) -> tuple[Incidence, Floats]:
     return Incidence.joined(parts), np.concatenate(weights)
 
 
-def _squares(workload: AskedWorkload) -> tuple[Floats, Floats]:
+def _squares(workload: BoundWorkload) -> tuple[Floats, Floats]:
     """Approximate prices of all parts, for planning; the price of the plan is computed again exactly."""
     if workload.norm is not None:
         longest = [
@@ -271,7 +271,7 @@ def _squares(workload: AskedWorkload) -> tuple[Floats, Floats]:
             added.append(known[alike][0])
             moved.append(known[alike][1])
     for range_table in workload.ranges:
-        if_added, if_moved = range_squares(strategy_of(range_table.bins, pure=False), workload.rows)
+        if_added, if_moved = _range_squares(strategy_of(range_table.bins, pure=False), workload.rows)
         added.append(float(if_added))
         moved.append(float(if_moved))
     return np.array(added), np.array(moved)
@@ -289,3 +289,9 @@ def _both(contribution: Contribution, sizes: Sequence[int], *, is_all_or_none: b
 def _rounded_up(price: Fraction) -> Fraction:
     """A price rounded up slightly, so that sums stay short."""
     return Fraction(ceiling(price * _FINE), _FINE)
+
+
+def _range_squares(strategy: PrefixStrategy, rows: int) -> tuple[Fraction, Fraction]:
+    """The squared L2 sensitivity of a range: if a unit is added, and if it is changed."""
+    square = (rows * strategy.l2) ** 2
+    return square, 2 * square

@@ -1,9 +1,7 @@
-"""Answers to workloads: all tables, one by one or stacked, with their errors.
+"""Answers to workloads, computed from what was released: all tables, one by one or stacked, with their errors.
 
 - The error of every table of a workload, compared with an equal split of the promise among all of them.
 - Several tables as one, as SQL stacks GROUPING SETS: a column that a table lacks is missing there.
-- Export all tables of a workload as one, in the formats of an answer.
-- The answer to a workload: all requested tables, computed from what was released. This is post-processing.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from giveortake.answers.render import FOR_NOISE, as_html, head_lines, shown_cost
 from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.compile.postprocessing import FACES, face
 from giveortake.errors import InvalidParameter, NotFound, did_you_mean
-from giveortake.exact import counted, decimal
+from giveortake.exact import counted, percent
 from giveortake.plan import ColumnReference
 from giveortake.workload.consistency import MOST_CELLS, consistent_tables, rising
 from giveortake.workload.designs import LaplaceDesign, laplace_margin, normal_margin
@@ -40,14 +38,14 @@ if TYPE_CHECKING:
 
     from giveortake.answers.column import Kind, Listed, Value, Values
     from giveortake.answers.terms import Confidence
-    from giveortake.workload.bound_workload import AskedWorkload
+    from giveortake.workload.bound_workload import BoundWorkload
     from giveortake.workload.designs import Design, RangeNoise
     from giveortake.workload.measurement import WorkloadRelease
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
 
-def lines_of(workload: AskedWorkload, design: Design, miss: float) -> list[dict[str, Any]]:
+def lines_of(workload: BoundWorkload, design: Design, miss: float) -> list[dict[str, Any]]:
     """For every table: its columns, cells, the standard deviation and margin of a cell, and both by an equal split.
 
     For ranges, it is the border with the greatest error, compared with noise on every bin. Nothing depends on rows.
@@ -85,18 +83,18 @@ def lines_of(workload: AskedWorkload, design: Design, miss: float) -> list[dict[
     return lines
 
 
-def _equal_sd(workload: AskedWorkload, design: Design) -> float:
+def _equal_sd(workload: BoundWorkload, design: Design) -> float:
     """The noise in every cell, or bin, if every table got an equal part of the promise."""
     scale = _equal_scale(workload, design)
     return scale * math.sqrt(2) if isinstance(design, LaplaceDesign) else scale
 
 
-def _equal_margin(workload: AskedWorkload, design: Design, miss: float) -> float:
+def _equal_margin(workload: BoundWorkload, design: Design, miss: float) -> float:
     scale = _equal_scale(workload, design)
     return laplace_margin(scale, 1, miss) if isinstance(design, LaplaceDesign) else normal_margin(scale, miss)
 
 
-def _equal_scale(workload: AskedWorkload, design: Design) -> float:
+def _equal_scale(workload: BoundWorkload, design: Design) -> float:
     tables = sum(len(layer.layout.marginals) for layer in workload.layers) + len(workload.ranges)
     changed = 2 if workload.neighbours == "change-one" else 1
     if isinstance(design, LaplaceDesign):
@@ -445,7 +443,7 @@ class WorkloadAnswer(StackedFaces):
     def _headline(self) -> str:
         together = "each" if self.confidence.over == "cell" else "all together"
         scope = "" if self._provenance["caps"] is None else FOR_NOISE
-        sure = f"intervals hold with {decimal(100 * self.confidence)} % {together}{scope}"
+        sure = f"intervals hold with {percent(self.confidence)} {together}{scope}"
         return (
             f"WorkloadAnswer: {counted(len(self), 'table')}; {self._design.name}; {sure}; cost {shown_cost(self.cost)}"
         )

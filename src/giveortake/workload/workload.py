@@ -1,4 +1,4 @@
-"""Declare workloads: marginals, ranges and totals, all before any is answered."""
+"""Workloads as they are declared: marginals, ranges and totals, all before any is answered."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_MARGINALS = 1_000_000
 
 @final
 @dataclass(frozen=True, slots=True)
-class TableWish:
+class Marginal:
     """A requested marginal: for each combination of columns, the number of rows, or with `of` the sum of a column."""
 
     columns: Names
@@ -34,7 +34,7 @@ class TableWish:
 
 @final
 @dataclass(frozen=True, slots=True)
-class RangeWish:
+class Ranges:
     """A requested range table: the rows below every border of a column, in each combination of the columns `by`."""
 
     column: str
@@ -52,8 +52,8 @@ class Workload:
     <Workload: 4 marginals of 2 columns, ranges of income>
     """
 
-    tables: tuple[TableWish, ...]
-    ranges: tuple[RangeWish, ...] = ()
+    tables: tuple[Marginal, ...]
+    ranges: tuple[Ranges, ...] = ()
     column_names: tuple[tuple[str, str], ...] = ()  # names of columns in answers, if not their own
     measure_names: tuple[tuple[str | None, str], ...] = ()  # the same for counts (None) and sums of a column
 
@@ -74,11 +74,11 @@ class Workload:
     def columns(self) -> Names:
         """The columns to group by, in the order of their first use."""
         named = itertools.chain(
-            *(table.columns for table in self.tables), *(range_wish.by for range_wish in self.ranges)
+            *(table.columns for table in self.tables), *(column_ranges.by for column_ranges in self.ranges)
         )
         return tuple(dict.fromkeys(named))
 
-    def wishes(self) -> dict[str | None, dict[frozenset[str], float]]:
+    def marginal_weights(self) -> dict[str | None, dict[frozenset[str], float]]:
         """The weight of every marginal, each once, for counts (None) and for sums of every column."""
         weights_by_column: dict[str | None, dict[frozenset[str], float]] = {}
         for table in self.tables:
@@ -91,7 +91,7 @@ class Workload:
         count = len({(table.of, frozenset(table.columns)) for table in self.tables})
         named = dict.fromkeys(column for table in self.tables for column in table.columns)
         parts = [f"{counted(count, 'marginal')} of {counted(len(named), 'column')}"] if count else []
-        parts += [f"ranges of {range_wish.column}{_by(range_wish.by)}" for range_wish in self.ranges]
+        parts += [f"ranges of {column_ranges.column}{_by(column_ranges.by)}" for column_ranges in self.ranges]
         return f"<Workload: {', '.join(parts)}>"
 
 
@@ -131,7 +131,7 @@ def marginals(
     if weights is not None and not isinstance(weights, Mapping):
         raise InvalidParameter("weights", weights, "says of no table what it counts", hint='{("age", "sex"): 4}')
     stated = _stated_weights(weights or {}, wanted)
-    return Workload(tuple(TableWish(names, stated(names), of) for names in wanted))
+    return Workload(tuple(Marginal(names, stated(names), of) for names in wanted))
 
 
 @told_by_name({"column": 'gt.workload.ranges("amount")'})
@@ -150,7 +150,7 @@ def ranges(
     (only,) = _names("column", (column,))
     if only in named:
         raise InvalidParameter("by", by, f"names {only!r} itself")
-    return Workload((), (RangeWish(only, named, None if bins is None else whole("bins", bins), _weight(weight)),))
+    return Workload((), (Ranges(only, named, None if bins is None else whole("bins", bins), _weight(weight)),))
 
 
 @told_by_name()
@@ -160,7 +160,7 @@ def total(*, of: str | None = None, weight: Number = 1) -> Workload:
     >>> total()
     <Workload: 1 marginal of 0 columns>
     """
-    return Workload((TableWish((), _weight(weight), of),))
+    return Workload((Marginal((), _weight(weight), of),))
 
 
 def workload_of(question: Question, sets: Sequence[Names]) -> Workload:
@@ -169,8 +169,12 @@ def workload_of(question: Question, sets: Sequence[Names]) -> Workload:
     for name, output in question.outputs:
         aggregate = output.aggregate if isinstance(output, Measured) else None
         column: str | None = None
-        if aggregate is not None and aggregate.kind is AggregateKind.SUM and isinstance(aggregate.of, ColumnReference):
-            column = aggregate.of.name
+        if (
+            aggregate is not None
+            and aggregate.kind is AggregateKind.SUM
+            and isinstance(aggregate.expression, ColumnReference)
+        ):
+            column = aggregate.expression.name
         elif aggregate is None or aggregate.kind is not AggregateKind.COUNT_ROWS:
             raise QueryRefused(
                 f"`{name}` is not a table of a workload: those hold COUNT(*), and SUM of a column",
@@ -183,7 +187,7 @@ def workload_of(question: Question, sets: Sequence[Names]) -> Workload:
         (key.name, name) for name, key in question.keys if isinstance(key, ColumnReference) and key.name != name
     )
     return Workload(
-        tuple(TableWish(key_names, 1.0, column) for column in measured for key_names in sets),
+        tuple(Marginal(key_names, 1.0, column) for column in measured for key_names in sets),
         (),
         keys,
         tuple(measured.items()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -153,6 +154,8 @@ def test_a_table_is_added_by_a_form_that_reads_its_header_and_is_served_at_once(
     assert answered.json()["columns"]["zone"] == ["inner", "outer"]
     assert service.call("bob", "GET", "/v1/datasets/trips").status_code == 404
     assert service.call("bob", "GET", "/v1/tables").status_code == 403
+    page = service.call("custodian", "GET", "/custodian").text  # where a grant begins with one population
+    assert re.findall(r'name="dataset-(\w+)" value="on"( checked)?', page) == [("visits", " checked"), ("trips", "")]
 
 
 def test_an_analyst_has_no_custodian_page(bob: Any, desk: Desk) -> None:

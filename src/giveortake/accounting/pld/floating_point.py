@@ -1,14 +1,11 @@
-"""Floating-point functions with proved errors.
-
-What is assumed of floating-point functions, and the margins that follow.
+"""Floating-point functions with proved errors: what is assumed of them, and tails of the normal distribution.
 
 Addition, multiplication, division and square roots are rounded correctly (IEEE 754). Of `exp`, `expm1`, `log` and
 `log1p` a relative error of 2^-48 is assumed, sixteen units in the last place; numpy tests its own to four, and
 `tests/accounting/test_losses_on_a_grid.py` compares them with certified enclosures. Every margin below is larger than
 what follows from these.
 
-Probabilities of a standard normal N for many points or narrow intervals at once, with proved relative errors.
-
+`tail` and `narrow` are probabilities of a standard normal N for many points or narrow intervals at once.
 Around the nearest node t = i/32 the tail is a Taylor series in d = x − t, |d| ≤ 1/64,
 
     P[N > t + d] = P[N > t] − φ(t) · Σ (−1)^n He_n(t) d^(n+1) / (n+1)!,

@@ -4,9 +4,10 @@ From above [DGKKM22, connect the dots]: the outcomes whose loss lies in (g, g + 
 losses g and g + d with the same P- and Q-probability together. That is the reverse of a post-processing, so the curve
 δ(ε) can only rise; it keeps its value at every grid point, so it rises by the square of d only.
 
-- From below: the outcomes whose loss lies within d/2 of g are merged, a post-processing, so the curve can only fall.
-  The merged loss ln(P/Q) differs from g by the square of d where the law is smooth; `excess` is g − ln(P/Q).
-- What the accountant puts on a grid: laws of the loss, and promises of which only a curve δ(ε) is known.
+From below: the outcomes whose loss lies within d/2 of g are merged, a post-processing, so the curve can only fall.
+The merged loss ln(P/Q) differs from g by the square of d where the distribution is smooth; `excess` is g − ln(P/Q).
+
+Distributions of the loss are put on a grid, and promises of which only a curve δ(ε) is known.
 """
 
 from __future__ import annotations

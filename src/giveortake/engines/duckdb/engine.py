@@ -1,7 +1,6 @@
-"""DuckDB, embedded and locked down.
+"""DuckDB, embedded and locked down: no files but the table's own, no extensions, no settings that can be changed.
 
-- Statements that DuckDB alone runs: rows as numbers that are tallied here, and keys by codes.
-- DuckDB, embedded and locked down: no files but the table's own, no extensions, no settings that can be changed.
+Some statements are for DuckDB alone: rows as numbers, which are tallied here, and keys by codes.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from giveortake.engines.duckdb import fast_paths
 from giveortake.engines.duckdb.dialect import DuckDBDialect, parameters, sql_type
 from giveortake.engines.duckdb.fast_paths import row_tally_statement
 from giveortake.engines.duckdb.long_texts import Tables, WideRows, ranked_or_grouped
-from giveortake.engines.duckdb.tables import Loaded, LoadedCopies, content_of, load, open_database
+from giveortake.engines.duckdb.tables import Loaded, LoadedCopies, content_of, file_state, load, open_database
 from giveortake.engines.questions import WIDEST
 from giveortake.engines.runtime import CacheFolder, ScratchFolder, failure, out_of_time
 from giveortake.engines.sql.dialect import single_quoted
@@ -26,7 +25,7 @@ from giveortake.engines.sql.printer import bounded_name, hash_of, mark
 from giveortake.engines.sql.statements import Coded, key_weights_statement, rows_of, steps_of, total_weight
 from giveortake.engines.sql.vector_statements import fits_doubles, steps_statement, vector_statement
 from giveortake.mechanisms import Sensitive
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.plan import KeepParts, Kind, PerPerson
 
 if TYPE_CHECKING:
@@ -114,6 +113,8 @@ _LONGEST = 200_000  # characters of a question; DuckDB plans these in some secon
 class DuckDBEngine(SQLEngine):
     """Tables of one session in a private, in-memory DuckDB."""
 
+    has_witnesses = False
+
     def __init__(
         self,
         *,
@@ -145,14 +146,6 @@ class DuckDBEngine(SQLEngine):
             self._printer, Tables(self._rows, self._one_by_one, self._execute, self._make, self._forget)
         )
 
-    @property
-    def identity(self) -> str:
-        return self._identity
-
-    @property
-    def has_witnesses(self) -> bool:
-        return False
-
     # -- registering --------------------------------------------------------------------------------------------
 
     def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
@@ -172,14 +165,18 @@ class DuckDBEngine(SQLEngine):
 
     def lock(self) -> None:
         """From now on nothing but the files of the tables can be read, and no setting can be changed."""
-        paths = [path for loaded in self._loaded.values() for path in loaded.paths]
+        paths = [path for loaded in self._loaded.values() for path, _ in loaded.files]
         if paths:
             self._run(f"SET allowed_paths = [{', '.join(map(single_quoted, paths))}]")
         self._run("SET enable_external_access = false")
         self._run("SET lock_configuration = true")
 
     def unchanged(self) -> bool:
-        return all(loaded.unchanged() for loaded in self._loaded.values())
+        try:
+            files = [file for loaded in self._loaded.values() for file in loaded.files]
+            return all(file_state(path) == state for path, state in files)
+        except OSError:
+            return False
 
     def hold_to_content(self) -> None:
         """Do nothing: copies never change, and files are compared before and after each question."""
@@ -194,11 +191,13 @@ class DuckDBEngine(SQLEngine):
         sums = self._sorted(tally)
         if sums is None:
             return super()._tally(tally)
-        return [BoundedIntegers.of(totals, summand.most) for totals, summand in zip(sums, tally.summands, strict=True)]
+        return [
+            BoundedIntegers.clamped(totals, summand.most) for totals, summand in zip(sums, tally.summands, strict=True)
+        ]
 
     def _sorted(self, tally: Tally) -> list[npt.NDArray[Any]] | None:
         """The tally by sorting, if that is possible and faster, else None. The result is the same either way."""
-        if tally.bounding is None or tally.keys.found or not self._names_persons_by_number(tally.relation):
+        if tally.bounding is None or tally.keys.discovered or not self._names_persons_by_number(tally.relation):
             return None
         ((rows,),) = self._rows(number_of_rows_statement(self._printer, tally.relation))
         if not fast_paths.suits_sorted_tally(tally, rows):
@@ -223,16 +222,18 @@ class DuckDBEngine(SQLEngine):
             rows = self._guarded(text, None, lambda cursor: cursor.fetchnumpy())
             totals = fast_paths.person_sums(vector_sum, rows, threads=self._threads, check=self._time.check())
             if totals is not None:
-                return BoundedIntegers.of(totals, vector_sum.most)
+                return BoundedIntegers.clamped(totals, vector_sum.most)
         if fits_doubles(vector_sum):
             (cells,) = self._rows(vector_statement(self._printer, vector_sum, (), in_doubles=True))
             if None not in cells:
-                return BoundedIntegers.of([int(value) for value in cells], vector_sum.most)
+                return BoundedIntegers.clamped([int(value) for value in cells], vector_sum.most)
         if fast_paths.suits_counted_cells(vector_sum):
             text = fast_paths.cells_statement(self._printer, vector_sum, self._dictionaries(vector_sum))
             rows = self._guarded(text, None, lambda cursor: cursor.fetchnumpy())
             if len(rows["c0"]) <= fast_paths.most_cell_rows(vector_sum):
-                return BoundedIntegers.of(fast_paths.cell_sums(vector_sum, rows, self._time.check()), vector_sum.most)
+                return BoundedIntegers.clamped(
+                    fast_paths.cell_sums(vector_sum, rows, self._time.check()), vector_sum.most
+                )
         return super()._vectors(vector_sum)
 
     @staticmethod
@@ -276,7 +277,7 @@ class DuckDBEngine(SQLEngine):
         for start in range(0, order.size, _AT_ONCE):
             check()
             keys += _decoded(codes[order[start : start + _AT_ONCE]], values)
-        return keys, BoundedIntegers.of(counts[order], persons.most)
+        return keys, BoundedIntegers.clamped(counts[order], persons.most)
 
     def _distinct(self, distinct: Distinct) -> BoundedIntegers:
         if not self._wide.has_wide_values(distinct):
@@ -284,7 +285,7 @@ class DuckDBEngine(SQLEngine):
         with self._coded(distinct.keys, distinct.relation.schema) as coded:
             rows = list(self._wide.numbers(distinct, coded))
         codes = np.array([code for code, _ in rows], dtype=np.int64)
-        numbers = BoundedIntegers.of([int(number) for _, number in rows], distinct.most)
+        numbers = BoundedIntegers.clamped([int(number) for _, number in rows], distinct.most)
         return numbers.placed(indexes_of(distinct.keys, codes), (distinct.keys.size,))
 
     def _sorted_persons(self, persons: Persons, coded: Coded) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
@@ -411,9 +412,6 @@ class DuckDBEngine(SQLEngine):
                 self._wide.make_relation(subrelation, table)
                 self._sources[subrelation] = table
                 self._temporary_relations.append(subrelation)
-
-    def _require_own_limits(self, question: Asked) -> None:
-        """Do nothing: DuckDB has no limit that a question could reach."""
 
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = self._guarded(text, None, self._fetched)

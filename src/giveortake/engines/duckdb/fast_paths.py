@@ -536,10 +536,10 @@ class _Aggregates:
             case "persons":
                 return self._aggregate("count(DISTINCT p)")
             case "values":
-                assert summand.of is not None  # noqa: S101 (values have it)
-                lacking = _lacking(summand.of)
+                assert summand.expression is not None  # noqa: S101 (values have it)
+                lacking = _lacking(summand.expression)
                 if lacking is None:
-                    return self._count(summand.of)
+                    return self._count(summand.expression)
                 return f"{self._aggregate('count(*)')} - {self._count(lacking)}"
             case "sum":
                 assert summand.quantum is not None  # noqa: S101 (sums have it)
@@ -558,8 +558,8 @@ class _Aggregates:
         return self._aggregate(f"count({self._counted[text]})")
 
     def _steps(self, summand: Summand, quantum: Quantum) -> str:
-        assert summand.of is not None  # noqa: S101 (sums have it)
-        expression = _moved_once(summand.of, quantum, self._schema)
+        assert summand.expression is not None  # noqa: S101 (sums have it)
+        expression = _moved_once(summand.expression, quantum, self._schema)
         text = steps_before_shift(
             self._printer.dialect, self._value(expression), expression.domain(self._schema).kind, quantum
         )

@@ -166,7 +166,7 @@ def value_lines(printer: Printer, distinct: Distinct, coded: Coded) -> Lines:
     """The distinct values of each person in each group, with the columns code, id and v."""
     assert distinct.bounding is not None  # noqa: S101 (asked only then)
     schema, dialect = distinct.relation.schema, printer.dialect
-    person, kind = schema[str(distinct.relation.person)].kind, distinct.of.domain(schema).kind
+    person, kind = schema[str(distinct.relation.person)].kind, distinct.expression.domain(schema).kind
     source = f"({rows_of(printer, distinct)}) AS r{coded.joins(printer, 'r')} WHERE v0 IS NOT NULL"
     lines = f"SELECT r.p AS p, {coded.code()} AS code, r.v0 AS v FROM {source}"
     person_mark, group = mark(dialect, "p", person), mark(dialect, "code", Kind.INTEGER)
@@ -350,7 +350,7 @@ class WideRows:
 
     def has_wide_values(self, distinct: Distinct) -> bool:
         """Whether the values of some person are long."""
-        return distinct.bounding is not None and self._is_wide(distinct, "v", [distinct.of])
+        return distinct.bounding is not None and self._is_wide(distinct, "v", [distinct.expression])
 
     def has_wide_rows(self, scan: Scan) -> bool:
         """Whether the rows of a table are long."""

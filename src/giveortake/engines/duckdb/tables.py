@@ -28,7 +28,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, final
 
 from giveortake.engines.duckdb import csv_files
 from giveortake.engines.duckdb.csv_files import cast_text, load_csv, require_distinct, separator_of
@@ -234,22 +234,17 @@ _SUFFIXES = "CSV files end in .csv, .tsv or .txt, Parquet in .parquet or .pq, Du
 Read = TypeVar("Read")
 
 
+FileState: TypeAlias = tuple[int, int, int]
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A table that can be read as `text`, from the files `paths` or from memory."""
+    """A table that can be read as `text`, from files or from memory; `files` are their paths with their states."""
 
     source: Source
     text: str
-    paths: tuple[str, ...] = ()
-    states: tuple[tuple[int, int, int], ...] = ()
-
-    def unchanged(self) -> bool:
-        """Whether the files are the ones that were registered, as far as size, time and place tell."""
-        try:
-            return tuple(_state(path) for path in self.paths) == self.states
-        except OSError:
-            return False
+    files: tuple[tuple[str, FileState], ...] = ()
 
 
 def load(
@@ -370,7 +365,7 @@ def _from_parquet(connection: duckdb.DuckDBPyConnection, name: str, paths: list[
     absolute = [str(path.resolve()) for path in paths]
     path_list = ", ".join(map(single_quoted, absolute))
     text = f"read_parquet([{path_list}])"
-    states = tuple(_state(path) for path in absolute)
+    files = tuple((path, file_state(path)) for path in absolute)
     first, *others = [
         connection.execute(f"DESCRIBE SELECT * FROM read_parquet({single_quoted(path)})").fetchall()
         for path in absolute
@@ -379,7 +374,7 @@ def _from_parquet(connection: duckdb.DuckDBPyConnection, name: str, paths: list[
         raise InvalidParameter("source", f"{len(paths)} files", "do not all have the same columns of the same types")
     source = _source(connection, name, text, _digest_files(absolute))
     _require_readable(connection, text, [column for column, _ in source.columns])
-    return Loaded(source, text, tuple(absolute), states)
+    return Loaded(source, text, files)
 
 
 def _require_readable(connection: duckdb.DuckDBPyConnection, text: str, columns: list[str]) -> None:
@@ -441,7 +436,7 @@ def _from_database(connection: duckdb.DuckDBPyConnection, name: str, path: Path,
     text, table_name = _attached(connection, name, path, table)
     absolute = str(path.resolve())
     source = _source(connection, name, text, _digest_files([absolute], table_name))
-    return Loaded(source, text, (absolute,), (_state(absolute),))
+    return Loaded(source, text, ((absolute, file_state(absolute)),))
 
 
 def _attached(connection: duckdb.DuckDBPyConnection, name: str, path: Path, table: str | None) -> tuple[str, str]:
@@ -587,7 +582,8 @@ def _domain(kind: str) -> Domain | None:
     return Domain(_KINDS[kind]) if kind in _KINDS else None
 
 
-def _state(path: str) -> tuple[int, int, int]:
+def file_state(path: str) -> FileState:
+    """Size, time and place of a file: as long as they stay, it is taken to be unchanged."""
     status = Path(path).stat()
     return status.st_size, status.st_mtime_ns, status.st_ino
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from giveortake.engines.protocol import PublicContent, Source
     from giveortake.engines.questions import Asked
-    from giveortake.plan import Domain, Scan, Value
+    from giveortake.plan import Domain, Value
 
 
 try:
@@ -78,6 +78,8 @@ class PostgresEngine(SQLEngine):
     the engine.
     """
 
+    has_witnesses = True
+
     def __init__(self, url: str, *, seconds: float | None = None) -> None:
         super().__init__(PostgresDialect(), longest=_LONGEST, seconds=seconds)
         self._address, _ = split(url)
@@ -90,14 +92,6 @@ class PostgresEngine(SQLEngine):
         self._identity = f"postgresql {version // 10_000}"
         newer = {"transaction_timeout": str(_UNLIMITED)} if version >= _HAS_TRANSACTION_TIMEOUT else {}
         self._settings = {**_SETTINGS, **newer}
-
-    @property
-    def identity(self) -> str:
-        return self._identity
-
-    @property
-    def has_witnesses(self) -> bool:
-        return True
 
     # -- registering --------------------------------------------------------------------------------------------
 
@@ -198,12 +192,6 @@ class PostgresEngine(SQLEngine):
 
     def _forget(self, table: str) -> None:
         del self._constant_texts[table]
-
-    def _capped_rows(self, scan: Scan) -> str:
-        return f"({self._printer.capped_rows(scan)})"
-
-    def _make_capped_rows(self, scan: Scan) -> None:
-        """Do nothing: the table is part of the statements that read it."""
 
     # -- the connection -----------------------------------------------------------------------------------------
 

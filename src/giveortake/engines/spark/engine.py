@@ -36,7 +36,7 @@ from giveortake.engines.sql import statements
 from giveortake.engines.sql.engine import SQLEngine, tallied
 from giveortake.errors import GiveOrTakeError, NotFound, QueryFailed, extra
 from giveortake.mechanisms import Sensitive
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.mechanisms.mechanism import BoundedIntegers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from giveortake.engines.protocol import FoundUnits, PublicContent
-    from giveortake.engines.questions import Asked, Distinct, Keys, Persons
+    from giveortake.engines.questions import Distinct, Keys, Persons
     from giveortake.engines.sql.statements import Coded
-    from giveortake.plan import Domain, Kind, Relation, Scan, Value
+    from giveortake.plan import Domain, Kind, Relation, Value
 
 
 _SETTINGS = {
@@ -137,6 +137,8 @@ class SparkEngine(SQLEngine):
     refused; user-defined functions that fail, or that are declared deterministic and are not, go unnoticed.
     """
 
+    has_witnesses = True
+
     def __init__(self, session: SparkSession, *, seconds: float | None = None) -> None:
         super().__init__(SparkDialect(), longest=_LONGEST, seconds=seconds)
         self._identity = f"spark {session.version}"
@@ -151,14 +153,6 @@ class SparkEngine(SQLEngine):
         self._without_heavy: set[tuple[Relation, Keys]] = set()
         self._views: dict[str, str | None] = {}  # and the key list that each reads, if it reads one
         self._numbers = count()
-
-    @property
-    def identity(self) -> str:
-        return self._identity
-
-    @property
-    def has_witnesses(self) -> bool:
-        return True
 
     # -- registering --------------------------------------------------------------------------------------------
 
@@ -249,7 +243,7 @@ class SparkEngine(SQLEngine):
                 table = self._guarded(frame.where(f"pmod(xxhash64({keys}), {parts}) = {part}"), _taken)
                 for start in range(0, max(table.num_rows, 1), _AS_PYTHON):
                     *columns, units = (column.to_pylist() for column in table.slice(start, _AS_PYTHON).columns)
-                    yield Sensitive((list(zip(*columns, strict=True)), BoundedIntegers.of(units, persons.most)))
+                    yield Sensitive((list(zip(*columns, strict=True)), BoundedIntegers.clamped(units, persons.most)))
 
     @contextmanager
     def _finding(self, persons: Persons) -> Iterator[str]:
@@ -296,7 +290,7 @@ class SparkEngine(SQLEngine):
                 self._own.conf.unset(setting)
 
     def in_parts(self, question: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
-        if question.keys.found is None:
+        if question.keys.discovered is None:
             yield from super().in_parts(question, size)
             return
         self._prepare(question.relation)
@@ -332,15 +326,6 @@ class SparkEngine(SQLEngine):
     def _create_constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
         frame = self._to_frame(arrow_table(columns, rows))
         return self._view(frame.hint("broadcast") if len(rows) <= _MOST_BROADCAST else frame)
-
-    def _require_own_limits(self, question: Asked) -> None:
-        """Do nothing: Spark has no limit that a question could reach."""
-
-    def _capped_rows(self, scan: Scan) -> str:
-        return f"({self._printer.capped_rows(scan)})"
-
-    def _make_capped_rows(self, scan: Scan) -> None:
-        """Do nothing: the table is part of the statements that read it."""
 
     def _listed(self, columns: Sequence[tuple[str, Domain]], lists: Iterable[list[tuple[Value, ...]]]) -> str:
         name = uuid4().hex
@@ -434,7 +419,7 @@ def _filled(question: Tally | Bins | Distinct, rows: list[tuple[Any, ...]], star
     if isinstance(question, Tally):
         return tallied(question, rows, np.array([row[0] - start for row in rows], dtype=np.int64), size)
     codes = tuple(np.array([row[:-1] for row in rows], dtype=np.int64).reshape(len(rows), -1).T)
-    numbers = BoundedIntegers.of([int(row[-1]) for row in rows], question.most)
+    numbers = BoundedIntegers.clamped([int(row[-1]) for row in rows], question.most)
     shape = (size, question.count) if isinstance(question, Bins) else (size,)
     return numbers.placed((codes[0] - start, *codes[1:]) if rows else (), shape)
 

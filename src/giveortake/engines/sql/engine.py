@@ -1,6 +1,6 @@
 """An engine that speaks SQL: questions become statements of its dialect, and rows become arrays.
 
-A cache of limited size, which drops what was not used for longest.
+Results and tables of constants are kept in caches of limited size, which drop what was not used for longest.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from giveortake.engines.sql.printer import Printer, bounded_name
 from giveortake.engines.sql.statements import Coded
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Sensitive
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
+from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.plan import Domain, Kind
 
 if TYPE_CHECKING:
@@ -104,15 +104,13 @@ class SQLEngine(ABC):
 
     # -- what engines provide -----------------------------------------------------------------------------------
 
-    @property
-    @abstractmethod
-    def identity(self) -> str:
-        """The engine and its version."""
+    _identity: str  # the engine and its version
+    has_witnesses: bool  # whether anybody but this process sees the texts of statements
 
     @property
-    @abstractmethod
-    def has_witnesses(self) -> bool:
-        """Whether anybody but this process sees the texts of statements."""
+    def identity(self) -> str:
+        """The engine and its version."""
+        return self._identity
 
     @abstractmethod
     def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
@@ -138,8 +136,7 @@ class SQLEngine(ABC):
     def close(self) -> None:
         """Close the engine, and release the data."""
 
-    @abstractmethod
-    def _require_own_limits(self, question: Asked) -> None:
+    def _require_own_limits(self, question: Asked) -> None:  # noqa: B027 (most engines have none)
         """Refuse what this engine alone could not run, whatever the length."""
 
     @abstractmethod
@@ -162,13 +159,12 @@ class SQLEngine(ABC):
     def _forget(self, table: str) -> None:
         """Drop a table of constants."""
 
-    @abstractmethod
     def _capped_rows(self, scan: Scan) -> str:
         """How a table with few rows of each person is read. No row is looked at yet."""
+        return f"({self._printer.capped_rows(scan)})"
 
-    @abstractmethod
-    def _make_capped_rows(self, scan: Scan) -> None:
-        """Make a table with few rows of each person, if this engine stores it."""
+    def _make_capped_rows(self, scan: Scan) -> None:  # noqa: B027 (most engines store none)
+        """Make a table with few rows of each person, if this engine stores it; else statements read them anew."""
 
     # -- questions ----------------------------------------------------------------------------------------------
 
@@ -235,19 +231,19 @@ class SQLEngine(ABC):
         with self._coded(bins.keys, bins.relation.schema) as coded:
             columns = self._columns(statements.bins_statement(self._printer, bins, coded))
         indexes = indexes_of(bins.keys, columns[0]), columns[1]
-        return BoundedIntegers.of(columns[2], bins.most).placed(indexes, (bins.keys.size, bins.count))
+        return BoundedIntegers.clamped(columns[2], bins.most).placed(indexes, (bins.keys.size, bins.count))
 
     def _distinct(self, distinct: Distinct) -> BoundedIntegers:
         with self._coded(distinct.keys, distinct.relation.schema) as coded:
             columns = self._columns(statements.distinct_statement(self._printer, distinct, coded))
-        numbers = BoundedIntegers.of(columns[1], distinct.most)
+        numbers = BoundedIntegers.clamped(columns[1], distinct.most)
         return numbers.placed(indexes_of(distinct.keys, columns[0]), (distinct.keys.size,))
 
     def _vectors(self, vector_sum: VectorSum) -> BoundedIntegers:
         rows = self._rows(vector_statements.vector_statement(self._printer, vector_sum, self._dictionaries(vector_sum)))
         if vector_sum.is_dense:
-            return BoundedIntegers.of([int(value) for value in rows[0]], vector_sum.most)
-        sums = BoundedIntegers.of([int(row[1]) for row in rows], vector_sum.most)
+            return BoundedIntegers.clamped([int(value) for value in rows[0]], vector_sum.most)
+        sums = BoundedIntegers.clamped([int(row[1]) for row in rows], vector_sum.most)
         return sums.placed(np.array([int(row[0]) for row in rows], dtype=np.int64), (vector_sum.size,))
 
     def _dictionaries(self, vector_sum: VectorSum) -> list[str]:
@@ -338,12 +334,12 @@ class SQLEngine(ABC):
 
     @contextmanager
     def _coded(self, keys: Keys, schema: Schema) -> Iterator[Coded]:
-        if keys.found is None:
+        if keys.discovered is None:
             yield self._coded_by_values(keys, schema)
             return
         domains = [column.expression.domain(schema) for column in keys.columns]
         columns = [(f"k{index}", domain) for index, domain in enumerate(domains)]
-        table = self._listed([*columns, ("code", Domain(Kind.INTEGER))], _numbered(keys.found, len(columns)))
+        table = self._listed([*columns, ("code", Domain(Kind.INTEGER))], _numbered(keys.discovered, len(columns)))
         try:
             yield Coded((), tuple(domain.nullable for domain in domains), (), listed=table)
         finally:
@@ -363,7 +359,7 @@ def tallied(tally: Tally, rows: list[tuple[Any, ...]], indexes: Any, size: int) 
     """The integers of `size` keys from rows of a code and an integer for each summand; keys without rows have zeros."""
     columns = [[int(row[index + 1]) for row in rows] for index in range(len(tally.summands))]
     return [
-        BoundedIntegers.of(column, summand.most).placed(indexes, (size,))
+        BoundedIntegers.clamped(column, summand.most).placed(indexes, (size,))
         for column, summand in zip(columns, tally.summands, strict=True)
     ]
 
@@ -371,7 +367,7 @@ def tallied(tally: Tally, rows: list[tuple[Any, ...]], indexes: Any, size: int) 
 def in_order_of_keys(rows: list[tuple[Any, ...]], persons: Persons) -> FoundUnits:
     """Rows that end with a number of units, as keys in order, missing values last, and numbers."""
     rows.sort(key=lambda row: [(value is None, value) for value in row[:-1]])
-    return [tuple(row[:-1]) for row in rows], BoundedIntegers.of([int(row[-1]) for row in rows], persons.most)
+    return [tuple(row[:-1]) for row in rows], BoundedIntegers.clamped([int(row[-1]) for row in rows], persons.most)
 
 
 def indexes_of(keys: Keys, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -687,7 +687,12 @@ class Printer:
         keys = [str(relation.person), *relation.keys]
         source_columns = [
             *keys,
-            *(column for _, feature in used_features if feature.of is not None for column in feature.of.columns()),
+            *(
+                column
+                for _, feature in used_features
+                if feature.expression is not None
+                for column in feature.expression.columns()
+            ),
         ]
         groups = [name(key) for key in keys]
         features = [
@@ -698,22 +703,22 @@ class Printer:
 
     def feature(self, feature: Aggregate, schema: Schema) -> str:
         """An exact aggregate of one person's rows. Sums run over whole steps, so that the order does not matter."""
-        if feature.of is None:
+        if feature.expression is None:
             return "count(*)"
-        dialect, value = self.dialect, self.expression(feature.of, schema)
+        dialect, value = self.dialect, self.expression(feature.expression, schema)
         match feature.kind:
             case AggregateKind.COUNT_ROWS:
                 return "count(*)"
             case AggregateKind.COUNT_VALUES:
                 return f"count({value})"
             case AggregateKind.COUNT_DISTINCT:
-                is_text = feature.of.domain(schema).kind is Kind.TEXT
+                is_text = feature.expression.domain(schema).kind is Kind.TEXT
                 return f"count(DISTINCT {dialect.brief(value) if is_text else value})"
             case AggregateKind.MINIMUM:
                 return dialect.real(f"min({value})")
             case AggregateKind.MAXIMUM:
                 return dialect.real(f"max({value})")
-        domain = feature.of.domain(schema)
+        domain = feature.expression.domain(schema)
         reach = _feature_reach(domain)
         steps = dialect.total(_feature_steps(dialect, value, domain), reach)
         total = f"({dialect.real_sum(steps, reach)}) * {dialect.double(_feature_granularity(domain))}"

@@ -177,8 +177,8 @@ def _row_sum(printer: Printer, relation: Relation, summand: Summand, index: int)
 
 def steps_of(printer: Printer, relation: Relation, summand: Summand, index: int) -> str:
     """What each row adds to a summand, in steps of its lattice."""
-    assert summand.of is not None and summand.quantum is not None  # noqa: S101, PT018 (sums have both)
-    return quantised(printer.dialect, f"v{index}", summand.of.domain(relation.schema).kind, summand.quantum)
+    assert summand.expression is not None and summand.quantum is not None  # noqa: S101, PT018 (sums have both)
+    return quantised(printer.dialect, f"v{index}", summand.expression.domain(relation.schema).kind, summand.quantum)
 
 
 def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -> str:
@@ -191,7 +191,7 @@ def _bounded(printer: Printer, tally: Tally, coded: Coded, bounding: Bounding) -
     ]
     sums = "".join(f", {text}" for text in person_sums)
     code = coded.code()
-    values = "".join(f", r.v{i} AS v{i}" for i, summand in enumerate(tally.summands) if summand.of is not None)
+    values = "".join(f", r.v{i} AS v{i}" for i, summand in enumerate(tally.summands) if summand.expression is not None)
     lines = f"SELECT r.p AS p, {code} AS code{values} FROM ({inner}) AS r{coded.joins(printer, 'r')}"
     few = tally.keys.size <= bounding.groups
     person_lines = lines if few else printer.dialect.by_person(lines)
@@ -239,7 +239,7 @@ def _most(summand: Summand, bounding: Bounding) -> int:
 
 def bins_statement(printer: Printer, bins: Bins, coded: Coded) -> str:
     """One row for each key and bin that occur: code, bin, number."""
-    kind = bins.of.domain(bins.relation.schema).kind
+    kind = bins.expression.domain(bins.relation.schema).kind
     inner = rows_of(printer, bins)
     index = _bin_index(printer.dialect, printer.dialect.real("v0", kind), bins.low, bins.width, bins.count)
     keys = coded.names()
@@ -266,7 +266,7 @@ def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> st
     keys = coded.names()
     if distinct.bounding is None:
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
-        value = comparable(printer.dialect, "v0", distinct.of.domain(distinct.relation.schema).kind)
+        value = comparable(printer.dialect, "v0", distinct.expression.domain(distinct.relation.schema).kind)
         grouped = f"SELECT {', '.join([*keys, f'count(DISTINCT {value}) AS n'])} FROM ({inner}) AS r{group}"
         return f"SELECT {coded.code()} AS code, g.n FROM ({grouped}) AS g{coded.joins(printer, 'g')}"
     rows, groups = distinct.bounding.rows, distinct.bounding.groups
@@ -277,7 +277,7 @@ def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> st
     triples = f"SELECT DISTINCT p, code, v FROM ({printer.dialect.by_person(lines)}) AS l"
     person = mark(printer.dialect, "p", schema[str(distinct.relation.person)].kind)
     group = mark(printer.dialect, "code", Kind.INTEGER)
-    value = mark(printer.dialect, "v", distinct.of.domain(schema).kind)
+    value = mark(printer.dialect, "v", distinct.expression.domain(schema).kind)
     by_group = f"dense_rank() OVER (PARTITION BY p ORDER BY {hash_of(person, group)}, code)"
     by_value = f"row_number() OVER (PARTITION BY p, code ORDER BY {hash_of(person, group, value)}, v)"
     ranked = f"SELECT code, v, {by_group} AS g, {by_value} AS r FROM ({triples}) AS t"
@@ -324,14 +324,14 @@ def rows_of(printer: Printer, question: Tally | Bins | Distinct | Persons) -> st
     match question:
         case Tally():
             person = question.bounding is not None or any(summand.counts_persons for summand in question.summands)
-            values = [summand.of for summand in question.summands]
+            values = [summand.expression for summand in question.summands]
             return select_rows(printer, question.relation, question.keys, values, comparable if person else None)
         case Bins():
             return select_rows(
                 printer,
                 question.relation,
                 question.keys,
-                [question.of],
+                [question.expression],
                 comparable if question.bounding is not None else None,
             )
         case Persons():
@@ -341,7 +341,7 @@ def rows_of(printer: Printer, question: Tally | Bins | Distinct | Persons) -> st
                 printer,
                 question.relation,
                 question.keys,
-                [question.of],
+                [question.expression],
                 named if question.bounding is not None else None,
             )
 

@@ -27,7 +27,7 @@ def vector_rows(printer: Printer, vector_sum: VectorSum) -> str:
     if vector_sum.sample is not None and vector_sum.relation.person is not None:
         person = named
     return select_rows(
-        printer, vector_sum.relation, vector_sum.keys, [summand.of for summand in vector_sum.values], person
+        printer, vector_sum.relation, vector_sum.keys, [summand.expression for summand in vector_sum.values], person
     )
 
 
@@ -91,8 +91,8 @@ def _in_steps(printer: Printer, vector_sum: VectorSum, value_index: int, *, in_d
     """A value as whole steps, 0 if it is missing: as `quantised` has it, by comparisons, at a quarter of the cost."""
     summand, dialect = vector_sum.values[value_index], printer.dialect
     quantum = summand.quantum
-    assert summand.of is not None and quantum is not None  # noqa: S101, PT018 (values have both)
-    kind = summand.of.domain(vector_sum.relation.schema).kind
+    assert summand.expression is not None and quantum is not None  # noqa: S101, PT018 (values have both)
+    kind = summand.expression.domain(vector_sum.relation.schema).kind
     if quantum.is_whole or quantum.shift or quantum.reach >= _NARROW - 1:
         steps = f"coalesce({quantised(dialect, f'v{value_index}', kind, quantum)}, 0)"
         return dialect.real(steps) if in_doubles else steps

@@ -1,12 +1,12 @@
-"""Transactions on the chain: drafts, commits, and processes that fork.
+"""Transactions on the chain, their commits, and processes that fork.
 
 - Forked processes: no fork happens in the middle of a transaction, and no child uses its parent's connection.
-- Drafts: the entries and filter states that a transaction adds to a ledger until it is committed.
-- Transactions on a chain: take in what others wrote, compare with the mark, then commit, mark and release.
+- Transactions: the entries and filter states that are added to a ledger and not committed yet.
+- The chain: take in what others wrote, compare with the mark, then commit, mark and release.
 
-What a transaction adds is a draft until it is committed: entries, and the states in which they leave filters. The book
-takes a draft before the commit: what does not follow from the entries before it is never written. An interruption
-leaves a book that cannot be trusted, and it is read anew.
+A transaction adds entries, and the states in which they leave filters. The state in memory takes them in before the
+commit: what does not follow from the entries before it is never written. An interruption leaves a state that cannot be
+trusted, and it is read anew.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from giveortake.ledger.chain.store import silent
 from giveortake.ledger.state.checkpoints import (
     EVERY,
     advance,
-    book_at,
     checkpoint_of,
     content_of,
     is_known,
     require_derived,
+    state_at,
 )
-from giveortake.ledger.state.state import Book
+from giveortake.ledger.state.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -52,10 +52,9 @@ if TYPE_CHECKING:
 
     from giveortake.accounting.filters import Filter
     from giveortake.ledger.chain.entries import Json, Point
-    from giveortake.ledger.chain.store import Notice, Store, Transaction
+    from giveortake.ledger.chain.store import Notice, Store, Tables
     from giveortake.ledger.chain.watermark import Mark
     from giveortake.ledger.state.state import Level
-    from giveortake.privacy import Guarantee
 
 
 class Forkable(Protocol):
@@ -105,11 +104,6 @@ def clock() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def new_filter(budget: Guarantee) -> Filter:
-    """A filter that has admitted nothing yet."""
-    return filter_of(budget)
-
-
 def snapshot_of(guard: Filter) -> str:
     """The exact state of a filter as canonical JSON, so that equal states have equal hashes."""
     return canonical(plain("snapshot", guard.snapshot()))
@@ -131,14 +125,14 @@ class Filters:
         self._by_level: dict[int, tuple[str, Filter]] = {}
         self._affordable: dict[int, tuple[str, Fraction]] = {}
 
-    def of_level(self, level: Level, transaction: Transaction) -> Filter | None:
+    def of_level(self, level: Level, tables: Tables) -> Filter | None:
         """The filter of a level as the chain left it; None if the level has no cap of its own."""
         if level.budget is None or level.snapshot is None:
             return None
         cached = self._by_level.get(level.number)
         if cached is not None and cached[0] == level.snapshot:
             return cached[1]
-        text = transaction.snapshot(level.number)
+        text = tables.snapshot(level.number)
         if text is None or not text.isascii() or digest(text) != level.snapshot:
             raise LedgerDamaged(
                 f"what is stored as spent by the {level.kind} {level.name!r} is not what the chain says", hint=RESTORE
@@ -148,9 +142,9 @@ class Filters:
         self._by_level[level.number] = level.snapshot, guard
         return guard
 
-    def affordable(self, level: Level, transaction: Transaction) -> Fraction | None:
+    def affordable(self, level: Level, tables: Tables) -> Fraction | None:
         """The greatest ε, up to rounding, that a level's filter admits; searched once for each of its states."""
-        guard = self.of_level(level, transaction)
+        guard = self.of_level(level, tables)
         if guard is None or level.snapshot is None:
             return None
         cached = self._affordable.get(level.number)
@@ -164,23 +158,23 @@ class Filters:
 
 
 @final
-class Draft:
+class Transaction:
     """Entries that are written and not yet committed."""
 
     def __init__(
         self,
-        book: Book,
-        transaction: Transaction,
+        state: State,
+        tables: Tables,
         filters: Filters,
         now: Callable[[], str],
         *,
         writable: bool,
         secret: Callable[[bool], bytes | None] = lambda _create: None,
     ) -> None:
-        self.book = book
+        self.state = state
         self.entries: list[Entry] = []
         self.charged: list[tuple[int, str, Filter]] = []
-        self._transaction = transaction
+        self._tables = tables
         self._filters = filters
         self._now = now
         self.writable = writable
@@ -211,35 +205,35 @@ class Draft:
 
     def filter_of(self, level: Level) -> Filter | None:
         """The filter of a level. It is shared: copy it before charging it."""
-        return self._filters.of_level(level, self._transaction)
+        return self._filters.of_level(level, self._tables)
 
     def affordable(self, level: Level) -> Fraction | None:
         """The greatest ε, up to rounding, that a level's filter admits; None if it has no cap."""
-        return self._filters.affordable(level, self._transaction)
+        return self._filters.affordable(level, self._tables)
 
-    def state_of(self, level: Level) -> str | None:
+    def stored_snapshot(self, level: Level) -> str | None:
         """What the database holds as the state of a level's filter, unchecked."""
-        return self._transaction.snapshot(level.number)
+        return self._tables.snapshot(level.number)
 
     def stored(self, number: int) -> Entry:
-        """An entry of the chain, checked against the hash that the book remembers."""
-        return self.book.hashes.entry(number, self._transaction)
+        """An entry of the chain, checked against the hash that the state remembers."""
+        return self.state.hashes.entry(number, self._tables)
 
     def history(self) -> Iterator[Entry]:
         """All entries of the chain."""
-        return self._transaction.entries(1, NOTHING)
+        return self._tables.entries(1, NOTHING)
 
     def listed(self, name: str, after: int, stop: int) -> list[tuple[int, int]]:
         """The indexes and numbers of entries in a list, unchecked."""
-        return self._transaction.listed(name, after, stop)
+        return self._tables.listed(name, after, stop)
 
     def keep_rows(self) -> None:
-        """Store the index rows of the entries that the book has applied."""
-        self._transaction.keep(self.book.take_rows())
+        """Store the index rows of the entries that the state has applied."""
+        self._tables.keep(self.state.take_rows())
 
     def next_number(self) -> int:
         """The number of the entry that is added next."""
-        return self.book.head.number + len(self.entries) + 1
+        return self.state.head.number + len(self.entries) + 1
 
     def add(self, kind: str, content: dict[str, Json], filters: Mapping[int, Filter] | None = None) -> Entry:
         """Write one more entry, and the states in which it leaves the filters of some levels."""
@@ -247,19 +241,19 @@ class Draft:
             raise LedgerUnavailable("the ledger was opened for reading only")
         if self.by is not None:
             content = content | {"by": self.by}
-        previous = self.entries[-1].hash if self.entries else self.book.head.hash
-        states = {level: snapshot_of(guard) for level, guard in (filters or {}).items()}
-        if states:
+        previous = self.entries[-1].hash if self.entries else self.state.head.hash
+        snapshots = {level: snapshot_of(guard) for level, guard in (filters or {}).items()}
+        if snapshots:
             content = content | {
-                "snapshots": {str(level): digest(state) for level, state in states.items()},
+                "snapshots": {str(level): digest(snapshot) for level, snapshot in snapshots.items()},
                 "used": {str(level): used(guard) for level, guard in (filters or {}).items()},
             }
         new = entry(self.next_number(), kind, self._now(), previous, content)
-        self._transaction.append(new)
-        for level, state in states.items():
-            self._transaction.keep_snapshot(level, state)
+        self._tables.append(new)
+        for level, snapshot in snapshots.items():
+            self._tables.keep_snapshot(level, snapshot)
         self.entries.append(new)
-        self.charged += [(level, digest(state), (filters or {})[level]) for level, state in states.items()]
+        self.charged += [(level, digest(snapshot), (filters or {})[level]) for level, snapshot in snapshots.items()]
         return new
 
 
@@ -288,9 +282,9 @@ class Chain:
         self._at = at
         self._now = now
         self._every = every
-        self._book = Book()
+        self._state = State()
         self._filters = Filters()
-        self._is_unsure = False  # whether the book may hold what the database does not, or half of an entry
+        self._is_unsure = False  # whether the state may hold what the database does not, or half of an entry
         self._vouched: Point | None = None  # the head as it was last compared with the mark
         self._secret: bytes | None = None
         self._process = os.getpid()
@@ -306,17 +300,17 @@ class Chain:
     @property
     def ledger(self) -> str:
         """The ledger's id."""
-        return self._book.ledger if self._vouched is None else self._vouched.ledger
+        return self._state.ledger if self._vouched is None else self._vouched.ledger
 
     @property
     def head(self) -> Point:
         """The last entry that was read so far."""
-        return self._book.head
+        return self._state.head
 
     @property
     def length(self) -> int:
         """How many entries have been read so far."""
-        return self._book.head.number
+        return self._state.head.number
 
     def close(self) -> None:
         """Close the database. Everything is already stored."""
@@ -335,22 +329,22 @@ class Chain:
         self.mark.abandon()
 
     @contextmanager
-    def changing(self) -> Iterator[Draft]:
+    def changing(self) -> Iterator[Transaction]:
         """Write: commit, then move the mark. Once the block ends without an error, answers may be released."""
         if self.read_only:
-            with self.looking() as draft:
-                yield draft
+            with self.looking() as transaction:
+                yield transaction
             return
         with self._exclusive():
             self._approach()
-            with self.store.writing() as transaction:
+            with self.store.writing() as tables:
                 self._at("begun")
-                draft = self._caught_up(transaction, writable=True)
-                yield draft
-                if draft.entries:
+                transaction = self._caught_up(tables, writable=True)
+                yield transaction
+                if transaction.entries:
                     self._at("written")
-                    self._take(draft)
-            if draft.entries:
+                    self._take(transaction)
+            if transaction.entries:
                 self._is_unsure = False
                 self._at("committed")
                 self._move_mark()
@@ -358,18 +352,18 @@ class Chain:
                 self._write_checkpoint()
 
     @contextmanager
-    def glancing(self) -> Iterator[Transaction]:
+    def glancing(self) -> Iterator[Tables]:
         """Read entries and indexes without blocking writers."""
         glance = self.store.glancing()
         if glance is not None:
-            with glance as transaction:
-                yield transaction
+            with glance as tables:
+                yield tables
         else:
-            with self._exclusive(), self.store.reading() as transaction:
-                yield transaction
+            with self._exclusive(), self.store.reading() as tables:
+                yield tables
 
     @contextmanager
-    def looking(self) -> Iterator[Draft]:
+    def looking(self) -> Iterator[Transaction]:
         """Look at one state that the mark vouches for, without adding anything to it.
 
         Guarantee: nothing is shown that a mark does not remember durably. What a writer has committed and not marked
@@ -377,13 +371,15 @@ class Chain:
         """
         with self._exclusive(), ExitStack() as stack:
             self._approach()
-            draft = self._look(stack) or self._look(stack)  # a second time, if a writer was between commit and mark
-            if draft is None and self.read_only:
-                draft = self._wait_for_mark(stack)
-            elif draft is None:
-                draft = self._caught_up(stack.enter_context(self.store.writing()), writable=True)
-                draft.writable = False
-            yield draft
+            transaction = self._look(stack) or self._look(
+                stack
+            )  # a second time, if a writer was between commit and mark
+            if transaction is None and self.read_only:
+                transaction = self._wait_for_mark(stack)
+            elif transaction is None:
+                transaction = self._caught_up(stack.enter_context(self.store.writing()), writable=True)
+                transaction.writable = False
+            yield transaction
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
@@ -418,12 +414,12 @@ class Chain:
         it; the mark vouches for all of them, in that transaction.
         """
         while (mark := self.mark.read()) is not None and mark.number - self.length > _PAGE:
-            with self.store.reading() as transaction:
-                transaction.require_schema()
-                if not self._read(transaction, mark, _PAGE):
+            with self.store.reading() as tables:
+                tables.require_schema()
+                if not self._read(tables, mark, _PAGE):
                     return  # entries are missing, which that transaction reports
 
-    def _caught_up(self, transaction: Transaction, *, writable: bool) -> Draft:
+    def _caught_up(self, tables: Tables, *, writable: bool) -> Transaction:
         """Take in what other processes have written, and compare with the mark.
 
         The mark is read before the entries: a ledger that is only being read may then be ahead of it, never behind.
@@ -432,42 +428,44 @@ class Chain:
         mark = self.mark.read()
         if mark is None:
             raise LedgerMissing(f"the mark of {self.name} is gone", hint=RESTORE)
-        transaction.require_schema()  # a later version may have written meanwhile
-        self._read(transaction, mark)
+        tables.require_schema()  # a later version may have written meanwhile
+        self._read(tables, mark)
         self._is_unsure = True  # unless the mark vouches for what was read
-        if self._book.ledger != mark.ledger:
+        if self._state.ledger != mark.ledger:
             raise LedgerForeign(f"{self.name} is not the ledger that its mark belongs to", hint=RESTORE)
-        is_marked = self._book.agrees_with(mark)
+        is_marked = self._state.agrees_with(mark)
         self._is_unsure = False
         if not is_marked and writable:
-            if not self.mark.move(mark, self._book.head):  # a copy of this ledger has moved it meanwhile
-                return self._caught_up(transaction, writable=writable)
+            if not self.mark.move(mark, self._state.head):  # a copy of this ledger has moved it meanwhile
+                return self._caught_up(tables, writable=writable)
             self._at("mark moved")
-        self._vouched = self._book.head
-        draft = Draft(self._book, transaction, self._filters, self._now, writable=writable, secret=self._secret_of)
-        draft.is_marked = is_marked
-        return draft
+        self._vouched = self._state.head
+        transaction = Transaction(
+            self._state, tables, self._filters, self._now, writable=writable, secret=self._secret_of
+        )
+        transaction.is_marked = is_marked
+        return transaction
 
     def _secret_of(self, create: bool) -> bytes | None:
         if self._secret is None:
             self._secret = self.mark.secret(create=create and not self.read_only)
         return self._secret
 
-    def _look(self, stack: ExitStack) -> Draft | None:
+    def _look(self, stack: ExitStack) -> Transaction | None:
         """Read one state; None, and the transaction ends, if the mark does not vouch for all of it.
 
         The mark is read once more after the entries, and has to be their very end. A mark that is further on may be
         that of a copy of this ledger: only the entries up to it could tell.
         """
-        draft = self._caught_up(stack.enter_context(self.store.reading()), writable=False)
-        if draft.is_marked or self.mark.read() == self._book.head:
-            return draft
+        transaction = self._caught_up(stack.enter_context(self.store.reading()), writable=False)
+        if transaction.is_marked or self.mark.read() == self._state.head:
+            return transaction
         stack.close()
         return None
 
-    def _wait_for_mark(self, stack: ExitStack) -> Draft:
+    def _wait_for_mark(self, stack: ExitStack) -> Transaction:
         deadline = time.monotonic() + _PATIENCE
-        while (draft := self._look(stack)) is None:
+        while (transaction := self._look(stack)) is None:
             if time.monotonic() > deadline:
                 raise LedgerUnavailable(
                     f"the ledger {self.name} is ahead of its mark: a writer stopped right after a commit, and "
@@ -475,15 +473,15 @@ class Chain:
                     hint="open the ledger for writing once; that moves the mark",
                 )
             time.sleep(0.01)
-        return draft
+        return transaction
 
-    def _read(self, transaction: Transaction, mark: Point, most: int | None = None) -> int:
+    def _read(self, tables: Tables, mark: Point, most: int | None = None) -> int:
         """Apply the new entries, at most `most` of them, and return how many there were."""
-        self._begin_at_checkpoint(transaction, mark)
-        self._book.reader = transaction
-        head = self._book.head
+        self._begin_at_checkpoint(tables, mark)
+        self._state.reader = tables
+        head = self._state.head
         stop = () if most is None else (head.number + most,)
-        entries = transaction.entries(max(head.number, 1), None, *stop)
+        entries = tables.entries(max(head.number, 1), None, *stop)
         if head.number:
             last = next(entries, None)
             if last is None or last.hash != head.hash:
@@ -491,77 +489,77 @@ class Chain:
                     f"entry {head.number} of {self.name} was there a moment ago and is not any more", hint=RESTORE
                 )
         self._apply(self._derived(entries, mark))
-        self._book.take_rows()  # whoever wrote these entries stored them
+        self._state.take_rows()  # whoever wrote these entries stored them
         vouched = self._vouched
-        if most is not None and vouched is not None and vouched.number > self._book.head.number:
+        if most is not None and vouched is not None and vouched.number > self._state.head.number:
             vouched = None  # the entry is on a later page
-        if vouched is not None and self._book.hash_of(vouched.number) != vouched.hash:
+        if vouched is not None and self._state.hash_of(vouched.number) != vouched.hash:
             raise LedgerRolledBack(
                 f"entry {vouched.number} of {self.name} is not the one it was a moment ago", hint=RESTORE
             )
         self._is_unsure = False
-        return self._book.head.number - head.number
+        return self._state.head.number - head.number
 
-    def _begin_at_checkpoint(self, transaction: Transaction, mark: Point) -> None:
-        """Restart at the last checkpoint that the mark remembers, unless this book begins there or later.
+    def _begin_at_checkpoint(self, tables: Tables, mark: Point) -> None:
+        """Restart at the last checkpoint that the mark remembers, unless this state begins there or later.
 
         The mark is compared after the entries from there on were read: it vouches for the checkpoint through them.
         """
-        start = self._book.hashes.base + 1  # which the mark does not remember yet if it was written here
-        checkpoint = transaction.last_checkpoint(max(mark.number, start))
+        start = self._state.hashes.base + 1  # which the mark does not remember yet if it was written here
+        checkpoint = tables.last_checkpoint(max(mark.number, start))
         if start > 1 and (checkpoint is None or checkpoint < start):
-            self._book, start = Book(), 1  # indexes were derived anew meanwhile
-        if checkpoint is not None and checkpoint > start and is_known(transaction.entry(checkpoint)):
-            self._book = book_at(transaction, checkpoint, transaction.checkpoint(checkpoint))
+            self._state, start = State(), 1  # indexes were derived anew meanwhile
+        if checkpoint is not None and checkpoint > start and is_known(tables.entry(checkpoint)):
+            self._state = state_at(tables, checkpoint, tables.checkpoint(checkpoint))
 
     def _derived(self, entries: Iterable[Entry], mark: Point) -> Iterator[Entry]:
         """Yield the entries; a checkpoint that the mark does not remember yet has to follow from those before it."""
         for new_entry in entries:
             if new_entry.number > mark.number and is_known(new_entry):
-                require_derived(self._book, new_entry)
+                require_derived(self._state, new_entry)
             yield new_entry
 
     def _write_checkpoint(self) -> None:
         """Write a checkpoint if one is due. If the ledger is busy or unavailable, a later writer does it.
 
-        It is derived from this book, which then continues from it. The mark is moved afterwards, as after every commit.
+        It is derived from this state, which then continues from it. The mark is moved afterwards, as after a commit.
         """
-        if self._book.head.number - self._book.hashes.base < self._every:
+        if self._state.head.number - self._state.hashes.base < self._every:
             return
         with suppress(LedgerBusy, LedgerUnavailable):
-            with self.store.writing() as transaction:
-                draft = self._caught_up(transaction, writable=True)
-                if self._book.head.number - self._book.hashes.base < self._every:
+            with self.store.writing() as tables:
+                transaction = self._caught_up(tables, writable=True)
+                if self._state.head.number - self._state.hashes.base < self._every:
                     return  # somebody else was faster
-                checkpoint = checkpoint_of(self._book)
+                checkpoint = checkpoint_of(self._state)
                 self._at("checkpoint derived")
-                transaction.keep_checkpoint(draft.next_number(), checkpoint.text, checkpoint.chunks)
-                draft.add("checkpoint", content_of(checkpoint.text))
+                tables.keep_checkpoint(transaction.next_number(), checkpoint.text, checkpoint.chunks)
+                transaction.add("checkpoint", content_of(checkpoint.text))
                 self._at("checkpoint written")
                 self._is_unsure = True
-                advance(self._book, checkpoint, forget=True)
-                self._take(draft)
+                advance(self._state, checkpoint, forget=True)
+                self._take(transaction)
             self._is_unsure = False
             self._at("checkpoint committed")
             self._move_mark()
             self._at("checkpoint marked")
 
-    def _take(self, draft: Draft) -> None:
-        """Apply a draft to the book before it is committed; until the commit returns, the book is not trusted."""
-        self._apply(draft.entries)
-        draft.keep_rows()
-        for level, snapshot, guard in draft.charged:
+    def _take(self, transaction: Transaction) -> None:
+        """Apply what a transaction adds before it is committed; until the commit returns, the state is not trusted."""
+        self._apply(transaction.entries)
+        transaction.keep_rows()
+        for level, snapshot, guard in transaction.charged:
             self._filters.keep(level, snapshot, guard)
 
     def _apply(self, entries: Iterable[Entry]) -> None:
         self._is_unsure = True
         for new_entry in entries:
-            self._book.apply(new_entry)
+            self._state.apply(new_entry)
 
     def _forget_if_unsure(self) -> None:
-        """Drop a book that may not match the database, as something failed between applying and committing."""
+        """Drop a state that may not match the database, as something failed between applying and committing."""
         if self._is_unsure:
-            self._book, self._filters, self._is_unsure = Book(), Filters(), False
+            self._state, self._filters, self._is_unsure = State(), Filters(), False
 
     def _move_mark(self) -> None:
         """Move the mark to the ledger's end unless another writer already did; the ledger's own lock orders marks.
@@ -569,16 +567,16 @@ class Chain:
         Guarantee: what another copy of the ledger has marked is not taken for this one's end, however far it is: of two
         copies that share a mark, one is refused before it releases anything.
         """
-        mark, head = self.mark.read(), self._book.head
+        mark, head = self.mark.read(), self._state.head
         if mark is None or mark.number < head.number:
-            with self.store.writing() as transaction:
-                last = [entry.hash for entry in transaction.entries(head.number, None, head.number + 1)]
+            with self.store.writing() as tables:
+                last = [entry.hash for entry in tables.entries(head.number, None, head.number + 1)]
                 vouched = self._vouched
                 if last == [head.hash] and vouched is not None and self.mark.move(vouched, head):  # nobody was faster
                     self._vouched = head
                     self._at("mark moved")
                 else:
-                    self._caught_up(transaction, writable=True)
+                    self._caught_up(tables, writable=True)
         elif mark != head:
-            with self.store.reading() as transaction:
-                self._caught_up(transaction, writable=False)
+            with self.store.reading() as tables:
+                self._caught_up(tables, writable=False)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.caching import cached
 from giveortake.errors import InvalidParameter, LedgerDamaged, LedgerTooNew
+from giveortake.exact import fraction_text
 from giveortake.privacy.events import event_from_json
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def plain(name: str, value: object, depth: int = 0) -> Json:
         case float() if math.isfinite(value):
             return float(value)
         case Fraction():
-            return f"{value.numerator}/{value.denominator}"
+            return fraction_text(value)
         case Decimal() if value.is_finite():
             return str(value)
         case list() | tuple():
@@ -90,6 +91,18 @@ def _text(name: str, value: str) -> str:
             name, "…", "contains half a character (a lone surrogate), which cannot be stored"
         ) from None
     return value
+
+
+_LONGEST = 200
+LONGEST_REASON = 1000
+
+
+def named(parameter: str, name: object) -> str:
+    """Return a name if it is printable, not blank and not too long."""
+    longest = LONGEST_REASON if parameter == "reason" else _LONGEST
+    if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > longest:
+        raise InvalidParameter(parameter, name, f"is not a text of 1 to {longest} printable characters")
+    return name
 
 
 FORMAT = "giveortake ledger 1"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from giveortake.ledger.chain.entries import Entry, Json
-    from giveortake.ledger.chain.store import Transaction
+    from giveortake.ledger.chain.store import Tables
 
 
 STRIDE = 16  # every so many entries one hash is kept for good
@@ -58,12 +58,12 @@ class Array:
         twin._chunks = dict(self._chunks)
         return twin
 
-    def get(self, index: int, reader: Transaction | None) -> bytes:
+    def get(self, index: int, reader: Tables | None) -> bytes:
         """The hash at an index; zeros where none was set."""
         chunk, offset = divmod(index, _CHUNK)
         return bytes(self._chunk(chunk, reader)[offset * _HASH : (offset + 1) * _HASH])
 
-    def set(self, index: int, value: bytes, reader: Transaction | None) -> None:
+    def set(self, index: int, value: bytes, reader: Tables | None) -> None:
         """Set the hash at an index; call `seal` before reading `top` again."""
         chunk, offset = divmod(index, _CHUNK)
         if chunk not in self._changed:
@@ -88,7 +88,7 @@ class Array:
         self._changed.clear()
         return changed
 
-    def _chunk(self, chunk_index: int, reader: Transaction | None) -> bytes | bytearray:
+    def _chunk(self, chunk_index: int, reader: Tables | None) -> bytes | bytearray:
         chunk = self._chunks.get(chunk_index)
         if chunk is None:
             if chunk_index >= len(self.top) or not self.top[chunk_index]:
@@ -119,7 +119,7 @@ class Hashes:
         """Add the hash of one more entry."""
         self._tail += bytes.fromhex(new)
 
-    def hash_of(self, number: int, reader: Transaction | None) -> str:
+    def hash_of(self, number: int, reader: Tables | None) -> str:
         """The hash of an entry; for 0, the constant that the first entry follows."""
         if number >= self.base:
             start = (number - self.base) * _HASH
@@ -128,11 +128,11 @@ class Hashes:
             return NOTHING
         return self.entry(number, reader).hash if number % STRIDE else self._anchor(number, reader)
 
-    def entry(self, number: int, reader: Transaction | None) -> Entry:
+    def entry(self, number: int, reader: Tables | None) -> Entry:
         """One entry, checked against a hash that is known."""
         return self.page(number, number, reader)[0]
 
-    def page(self, start: int, stop: int, reader: Transaction | None) -> list[Entry]:
+    def page(self, start: int, stop: int, reader: Tables | None) -> list[Entry]:
         """The entries from `start` to `stop`, each checked against a hash that is known."""
         end = stop if stop >= self.base else min(-(-stop // STRIDE) * STRIDE, self.base)
         rows = [] if reader is None else reader.between(start, end)
@@ -152,7 +152,7 @@ class Hashes:
             expected = expected_before
         return entries[::-1]
 
-    def sealed(self, reader: Transaction | None) -> Array:
+    def sealed(self, reader: Tables | None) -> Array:
         """The list that holds one of every sixteen hashes so far."""
         anchors = self.anchors.copy()
         for anchor in range(self._sealed // STRIDE + 1, self.head // STRIDE + 1):
@@ -165,7 +165,7 @@ class Hashes:
         if forget:
             self.base, self._tail = self.head, self._tail[-_HASH:]
 
-    def _anchor(self, number: int, reader: Transaction | None) -> str:
+    def _anchor(self, number: int, reader: Tables | None) -> str:
         return self.anchors.get(number // STRIDE - 1, reader).hex()
 
 
@@ -221,7 +221,7 @@ class Sieve:
 
 
 @final
-class Finds:
+class EntryIndex:
     """Entries by their names: those after entry `base` in memory, those before in the database.
 
     With a `sieve`, which has to be there from the first name on, only what it lets through is looked up there.
@@ -244,7 +244,7 @@ class Finds:
             self._sieve.add(name)
         return row
 
-    def numbers(self, name: bytes, reader: Transaction | None) -> list[int]:
+    def numbers(self, name: bytes, reader: Tables | None) -> list[int]:
         """The entries that are found by a name, in order."""
         recent = self._here.get(name, [])
         if not self.base or (self._sieve is not None and name not in self._sieve):
@@ -255,7 +255,7 @@ class Finds:
             numbers_by_name = self._bucket(bucket, reader)
         return numbers_by_name.get(name, []) + recent
 
-    def sealed(self, reader: Transaction | None) -> Array:
+    def sealed(self, reader: Tables | None) -> Array:
         """The hashes of all buckets so far."""
         buckets = self.buckets.copy()
         for bucket, number, name in sorted(self._pairs):
@@ -271,7 +271,7 @@ class Finds:
             self._here.clear()
             self._read.clear()
 
-    def _bucket(self, bucket: int, reader: Transaction | None) -> dict[bytes, list[int]]:
+    def _bucket(self, bucket: int, reader: Tables | None) -> dict[bytes, list[int]]:
         rows = () if reader is None else reader.finds(bucket, self.base)
         hashed, numbers_by_name = folded(rows)
         if hashed != self.buckets.get(bucket, reader):

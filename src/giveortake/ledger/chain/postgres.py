@@ -25,7 +25,7 @@ from giveortake.errors import (
     extra,
 )
 from giveortake.ledger.chain.entries import RESTORE, Point
-from giveortake.ledger.chain.store import Transaction, silent
+from giveortake.ledger.chain.store import Tables, silent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -225,42 +225,42 @@ class PostgresStore(_Connected):
             return _has_schema(connection, self.schema)
 
     @contextmanager
-    def create(self) -> Iterator[Transaction]:
+    def create(self) -> Iterator[Tables]:
         with self.in_transaction() as connection:
-            transaction = self._transaction(connection)
+            tables = self._tables(connection)
             connection.execute(_LOCK, (_CREATION,))
             if not _has_schema(connection, self.schema):
                 connection.execute(f'CREATE SCHEMA "{self.schema}"'.encode())
-                transaction.create_tables(_APPEND_ONLY)
+                tables.create(_APPEND_ONLY)
                 self._at("tables created")
-            yield transaction
+            yield tables
 
     @contextmanager
-    def writing(self) -> Iterator[Transaction]:
+    def writing(self) -> Iterator[Tables]:
         if self._read_only:
             raise LedgerUnavailable(f"{self.name} was opened for reading only")
         with self.in_transaction() as connection:
             locked = f"SELECT value FROM \"{self.schema}\".about WHERE name = 'schema' FOR UPDATE"  # noqa: S608 (our own schema, quoted)
             connection.execute(locked.encode())
-            yield self._transaction(connection)
+            yield self._tables(connection)
 
     @contextmanager
-    def reading(self) -> Iterator[Transaction]:
+    def reading(self) -> Iterator[Tables]:
         with self.in_transaction(_LOOK) as connection:
-            yield self._transaction(connection)
+            yield self._tables(connection)
 
-    def _transaction(self, connection: psycopg.Connection[tuple[Any, ...]]) -> Transaction:
-        return Transaction(partial(self._execute, connection), f'"{self.schema}".', types=_TYPES)
+    def _tables(self, connection: psycopg.Connection[tuple[Any, ...]]) -> Tables:
+        return Tables(partial(self._execute, connection), f'"{self.schema}".', types=_TYPES)
 
     @contextmanager
-    def glancing(self) -> Iterator[Transaction]:
+    def glancing(self) -> Iterator[Tables]:
         with self._reading:
 
             def execute(statement: str, values: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
                 with self._reader.in_transaction(_LOOK) as connection:
                     return connection.execute(statement.replace("?", "%s").encode(), values).fetchall()
 
-            yield Transaction(execute, f'"{self.schema}".', types=_TYPES)
+            yield Tables(execute, f'"{self.schema}".', types=_TYPES)
 
     def abandon(self) -> None:
         super().abandon()

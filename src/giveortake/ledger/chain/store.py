@@ -1,6 +1,6 @@
 """Where entries are stored: the protocol of databases, and SQLite.
 
-- What a ledger asks of a database: a few statements inside one transaction, the same for every backend.
+- A ledger's tables inside one database transaction: a few statements, the same for every backend.
 - A ledger in one SQLite file: rollback journal, every commit synced, one writer at a time.
 """
 
@@ -78,19 +78,19 @@ class Store(Protocol):
         """Whether there is anything where the ledger should be."""
         ...
 
-    def create(self) -> AbstractContextManager[Transaction]:
-        """A transaction in which the tables exist, whether they did before or not."""
+    def create(self) -> AbstractContextManager[Tables]:
+        """The tables inside a transaction in which they exist, whether they did before or not."""
         ...
 
-    def writing(self) -> AbstractContextManager[Transaction]:
-        """A transaction that excludes all other writers from its first moment; durable once it ends well."""
+    def writing(self) -> AbstractContextManager[Tables]:
+        """The tables inside a transaction that excludes all other writers at once, and is durable once it ends well."""
         ...
 
-    def reading(self) -> AbstractContextManager[Transaction]:
-        """A transaction that sees one state and changes nothing."""
+    def reading(self) -> AbstractContextManager[Tables]:
+        """The tables inside a transaction that sees one state and changes nothing."""
         ...
 
-    def glancing(self) -> AbstractContextManager[Transaction] | None:
+    def glancing(self) -> AbstractContextManager[Tables] | None:
         """Statements that each see one state and hold no lock between them; None if there is only one connection."""
         ...
 
@@ -104,14 +104,14 @@ class Store(Protocol):
 
 
 @final
-class Transaction:
-    """The statements of one transaction, which is begun and committed elsewhere."""
+class Tables:
+    """The tables of a ledger inside one database transaction, which is begun and committed elsewhere."""
 
     def __init__(self, execute: Execute, prefix: str = "", *, types: Mapping[str, str]) -> None:
         self._execute = execute
         self._words = prefix, types["bytes"], types["packed"]  # for {s}, {bytes} and {packed} in statements
 
-    def create_tables(self, extras: Sequence[str] = ()) -> None:
+    def create(self, extras: Sequence[str] = ()) -> None:
         """Create the tables of a new ledger, and what the backend adds to protect them."""
         for statement in (*TABLES, *INDEXES, *extras):
             self._run(statement)
@@ -312,34 +312,34 @@ class SQLiteStore:
         return self._connection is not None if self.path is None else self.path.exists()
 
     @contextmanager
-    def create(self) -> Iterator[Transaction]:
+    def create(self) -> Iterator[Tables]:
         if self.path is not None:
             create_private(self.path)
-        with self._transaction("BEGIN IMMEDIATE") as transaction:
+        with self._transaction("BEGIN IMMEDIATE") as tables:
             connection = self._connected()
             if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
                 connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-                transaction.create_tables(_APPEND_ONLY)
+                tables.create(_APPEND_ONLY)
                 self._at("tables created")
-            yield transaction
+            yield tables
 
     @contextmanager
-    def writing(self) -> Iterator[Transaction]:
+    def writing(self) -> Iterator[Tables]:
         if self._read_only:
             raise LedgerUnavailable(f"the ledger {self.name} was opened for reading only")
-        with self._transaction("BEGIN IMMEDIATE") as transaction:
-            yield transaction
+        with self._transaction("BEGIN IMMEDIATE") as tables:
+            yield tables
 
     @contextmanager
-    def reading(self) -> Iterator[Transaction]:
-        with self._transaction(_READING) as transaction:
-            yield transaction
+    def reading(self) -> Iterator[Tables]:
+        with self._transaction(_READING) as tables:
+            yield tables
 
-    def glancing(self) -> AbstractContextManager[Transaction] | None:
+    def glancing(self) -> AbstractContextManager[Tables] | None:
         return None if self.path is None else self._glancing()
 
     @contextmanager
-    def _glancing(self) -> Iterator[Transaction]:
+    def _glancing(self) -> Iterator[Tables]:
         """Read on a separate connection, which locks the file only during each statement."""
         source = f"file:{quote(str(self.path))}?mode=ro"
         with self._translated(), closing(sqlite3.connect(source, uri=True, timeout=_PATIENCE)) as connection:
@@ -351,7 +351,7 @@ class SQLiteStore:
             def execute(statement: str, values: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
                 return connection.execute(statement, values).fetchall()
 
-            yield Transaction(execute, types=_TYPES)
+            yield Tables(execute, types=_TYPES)
 
     def copy_to(self, target: Path) -> None:
         """Copy one state to a new private file, by SQLite's own backup: all of it or nothing."""
@@ -397,7 +397,7 @@ class SQLiteStore:
             self._connection = None
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[Transaction]:
+    def _transaction(self, begin: str) -> Iterator[Tables]:
         with self._translated():
             self._notice_replacement()
             connection = self._connected()
@@ -405,7 +405,7 @@ class SQLiteStore:
             try:
                 _begin(connection, begin)  # an interruption may come when it has begun, and before anybody knows
                 self._refuse_replacement()
-                yield Transaction(partial(self._execute, connection), types=_TYPES)
+                yield Tables(partial(self._execute, connection), types=_TYPES)
                 self._check_inside(connection)
                 connection.execute("COMMIT")
             except BaseException:

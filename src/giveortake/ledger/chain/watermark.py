@@ -288,29 +288,29 @@ def state_folder() -> Path:
 
 
 @final
-class State:
+class StateFolder:
     """A folder with one folder for each ledger, named by its id, and one small file for each path."""
 
-    def __init__(self, folder: Path, at: Notice = silent) -> None:
-        self.folder = folder
+    def __init__(self, path: Path, at: Notice = silent) -> None:
+        self.path = path
         self._at = at
 
     def mark(self, ledger: str) -> FileMark:
         """The mark of a ledger, whether it was begun or not."""
         if not _ID.fullmatch(ledger):
             raise LedgerDamaged("the ledger's first entry does not name it", hint=RESTORE)
-        return FileMark(self.folder / "ledgers" / ledger / "mark", self._at)
+        return FileMark(self.path / "ledgers" / ledger / "mark", self._at)
 
     def seen(self, path: Path) -> Seen | None:
         """The ledger that was last seen at a path; None if none was."""
         return self.read(self._record_path(path))
 
-    def places(self) -> list[Path]:
+    def record_paths(self) -> list[Path]:
         """The small files of all paths at which a ledger was ever seen."""
-        return sorted((self.folder / "paths").glob("*"))
+        return sorted((self.path / "paths").glob("*"))
 
     def read(self, path: Path) -> Seen | None:
-        """Read one of the files in `places`; None if it is not there."""
+        """Read one of the files in `record_paths`; None if it is not there."""
         content = content_of(path)
         try:
             return None if content is None else Seen(**json.loads(content))
@@ -331,7 +331,7 @@ class State:
         )
 
     def _record_path(self, path: Path) -> Path:
-        return self.folder / "paths" / sha256(os.fsencode(path)).hexdigest()
+        return self.path / "paths" / sha256(os.fsencode(path)).hexdigest()
 
 
 def _encoded(seen: Seen) -> bytes:
@@ -350,14 +350,14 @@ class Home:
 
     def __init__(self, path: Path, at: Notice) -> None:
         self.path = Path(os.path.realpath(path))  # however it was spelled
-        self.state = State(state_folder(), at)
+        self.folder = StateFolder(state_folder(), at)
 
     def find(self, store: Store, *, create: bool, read_only: bool) -> tuple[FileMark, Point]:
         """The mark of the ledger at this path, begun now if there never was a ledger."""
-        seen = self.state.seen(self.path)
+        seen = self.folder.seen(self.path)
         exists = store.exists()
         if seen is None and exists:
-            seen = self.state.seen(self.path)  # a path is claimed before its ledger is created
+            seen = self.folder.seen(self.path)  # a path is claimed before its ledger is created
         if seen is None and exists:
             return self._by_id(store, read_only=read_only)
         if seen is None:
@@ -366,8 +366,8 @@ class Home:
 
     def remembered(self, ledger: str) -> Point | str | None:
         """The mark of the ledger seen at this path, else of the one there; "damaged" if it cannot be read."""
-        seen = self.state.seen(self.path)
-        marks = [self.state.mark(ledger_id) for ledger_id in ([] if seen is None else [seen.ledger]) + [ledger]]
+        seen = self.folder.seen(self.path)
+        marks = [self.folder.mark(ledger_id) for ledger_id in ([] if seen is None else [seen.ledger]) + [ledger]]
         for mark in marks:
             try:
                 point = mark.read()
@@ -379,8 +379,8 @@ class Home:
 
     def accept(self, head: Point) -> None:
         """Accept this ledger up to `head` as the one at this path from now on, on the custodian's word."""
-        self.state.mark(head.ledger).replace(head)
-        self.state.replace(self.path, head.ledger)
+        self.folder.mark(head.ledger).replace(head)
+        self.folder.replace(self.path, head.ledger)
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -388,15 +388,15 @@ class Home:
         if not create:
             raise NotFound(f"there is no ledger at {store.name}", hint=BEGIN)
         first = Point(secrets.token_hex(16), 0, NOTHING)
-        mark = self.state.mark(first.ledger)
+        mark = self.folder.mark(first.ledger)
         mark.begin(first)  # before the path is claimed: a path without a mark has lost it
-        seen = self.state.claim(self.path, first.ledger)
+        seen = self.folder.claim(self.path, first.ledger)
         if seen.ledger != first.ledger:  # another process was faster
             mark.remove()
         return seen
 
     def _by_path(self, store: Store, seen: Seen, exists: bool) -> tuple[FileMark, Point]:
-        mark = self.state.mark(seen.ledger)
+        mark = self.folder.mark(seen.ledger)
         point = mark.read()
         if point is None:
             if exists:
@@ -405,13 +405,13 @@ class Home:
         if point.number and not exists and not store.exists():
             if seen.moved_to is not None:
                 raise LedgerMissing(f"the ledger {store.name} was moved to {seen.moved_to}", hint="open it there")
-            raise _missing(store, point)
+            raise missing(store, point)
         return mark, point
 
     def _by_id(self, store: Store, *, read_only: bool) -> tuple[FileMark, Point]:
         """Find the mark of a ledger at a path where none was seen before: it was moved here."""
         ledger = self._id(store)
-        mark = self.state.mark(ledger)
+        mark = self.folder.mark(ledger)
         point = mark.read()
         if point is None:
             raise unmarked(store)
@@ -422,7 +422,7 @@ class Home:
                     f"{store.name} is a copy of the ledger {other}, which would be out of date after a charge here",
                     hint=Advice("use {other}", "{trial} to try what nobody else will see", other=other),
                 )
-            self.state.claim(self.path, ledger)
+            self.folder.claim(self.path, ledger)
         return mark, point
 
     def _other(self, mark: Point) -> Path | None:
@@ -430,9 +430,9 @@ class Home:
 
         Writing here would make that one an old copy. Whatever cannot be read decides nothing: the mark still does.
         """
-        for record_path in self.state.places() if _holds(self.path, mark) else ():
+        for record_path in self.folder.record_paths() if _holds(self.path, mark) else ():
             with suppress(LedgerDamaged, OSError):
-                seen = self.state.read(record_path)
+                seen = self.folder.read(record_path)
                 if seen is not None and seen.ledger == mark.ledger and seen.moved_to is None:
                     path = Path(seen.path)
                     if not path.samefile(self.path) and _holds(path, mark):
@@ -443,9 +443,9 @@ class Home:
         if not is_ledger(self.path):
             raise unmarked(store)
         try:
-            with store.reading() as transaction:
-                transaction.require_schema()
-                first = next(transaction.entries(1, NOTHING), None)
+            with store.reading() as tables:
+                tables.require_schema()
+                first = next(tables.entries(1, NOTHING), None)
         except LedgerDamaged as error:
             raise LedgerForeign(f"{store.name} is not a ledger, or its beginning is damaged", hint=RESTORE) from error
         if first is None:
@@ -461,15 +461,15 @@ def require_unremembered(path: Path, mark: str | os.PathLike[str]) -> None:
     """
     with suppress(LedgerUnavailable):
         home = Home(path, silent)
-        seen = home.state.seen(home.path)
-        own_mark = None if seen is None or seen.moved_to is not None else home.state.mark(seen.ledger)
+        seen = home.folder.seen(home.path)
+        own_mark = None if seen is None or seen.moved_to is not None else home.folder.mark(seen.ledger)
         point = None if own_mark is None else own_mark.read()
-        if (
-            own_mark is None or point is None or point.hash == NOTHING or _is_same(own_mark.path, mark)
-        ):  # begun, or moved away
+        if own_mark is None or point is None or point.hash == NOTHING:  # begun, or moved away
+            return
+        if os.path.realpath(own_mark.path) == os.path.realpath(mark):
             return
         raise LedgerMismatch(
-            f"the mark of {path} is in the state folder {home.state.folder} and remembers {point.number} entries; "
+            f"the mark of {path} is in the state folder {home.folder.path} and remembers {point.number} entries; "
             "another one is not believed",
             hint=ELSEWHERE,
         )
@@ -479,16 +479,13 @@ def _holds(path: Path, mark: Point) -> bool:
     """Whether the ledger in a file has the entry that a mark remembers."""
     with suppress(LedgerError, OSError):
         if is_ledger(path):
-            with closing(SQLiteStore(path, read_only=True)) as store, store.reading() as transaction:
-                return transaction.entry(mark.number).hash == mark.hash
+            with closing(SQLiteStore(path, read_only=True)) as store, store.reading() as tables:
+                return tables.entry(mark.number).hash == mark.hash
     return False
 
 
-def _is_same(path: Path, mark: str | os.PathLike[str]) -> bool:
-    return os.path.realpath(path) == os.path.realpath(mark)
-
-
-def _missing(store: Store, mark: Point) -> LedgerMissing:
+def missing(store: Store, mark: Point) -> LedgerMissing:
+    """The error about a ledger that is gone, although its mark is there."""
     return LedgerMissing(f"the ledger {store.name} is gone; its mark remembers {mark.number} entries", hint=RESTORE)
 
 

@@ -1,1 +1,1 @@
-"""What may enter the chain: registration, budgets, admission, reservations, approvals, releases."""
+"""What may enter the chain: registration, budgets, admission, reservations, approvals, tokens, releases."""

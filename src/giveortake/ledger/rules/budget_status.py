@@ -1,8 +1,8 @@
 """Admission and budget status: what a level has spent and has left, and whether a charge would be admitted.
 
-- Trials: what charges would do to a level; nothing is written to the ledger.
-- What a ledger says about the next question.
-- Standings of levels: what they may spend, what they have spent, and what analysts hold.
+- Trial filters: what charges would do to a level; nothing is written to the ledger.
+- Admission: what a ledger says about the next question.
+- Budget statuses of levels: what they may spend, what they have spent, and what analysts hold.
 - How much of a whole budget was used over time, although its filter may guard only the rest beside allotments.
 """
 
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.advice import Advice
 from giveortake.answers import render
 from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerMismatch
-from giveortake.exact import decimal
+from giveortake.exact import percent
 from giveortake.ledger.rules import reservations
-from giveortake.ledger.rules.budgets import part_of, promise_from_json
+from giveortake.ledger.rules.budgets import part_of, promise_from_json, promise_text
 from giveortake.ledger.rules.reservations import level_event
 from giveortake.privacy import ApproxDP
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
     from giveortake.accounting.filters import Filter
     from giveortake.accounting.pricing import Account, Currency
-    from giveortake.ledger.chain.chain import Draft
+    from giveortake.ledger.chain.chain import Transaction
     from giveortake.ledger.chain.entries import Entry
-    from giveortake.ledger.state.state import Book, DataSet, Level
+    from giveortake.ledger.state.state import DataSet, Level, State
     from giveortake.privacy import Guarantee, Unit
     from giveortake.privacy.events import Event
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Trial:
+class TrialFilter:
     """A copy of a level's filter, on which charges to one data set can be tried."""
 
     _guard: Filter
@@ -65,25 +65,25 @@ class Trial:
         """How large a part of what is left an event would take; None if it does not fit."""
         return self._guard.part_of_rest(level_event(event, self._level, self._table))
 
-    def after(self, event: Event) -> Trial | None:
-        """The trial after one more charge; None if it does not fit."""
+    def after(self, event: Event) -> TrialFilter | None:
+        """The trial filter after one more charge; None if it does not fit."""
         twin = self._guard.copy()
         try:
             twin.charge(level_event(event, self._level, self._table))
         except BudgetExceeded:
             return None
-        return Trial(twin, self._level, self._table)
+        return TrialFilter(twin, self._level, self._table)
 
 
-def trial_of(draft: Draft, level: Level, table: DataSet) -> Trial | None:
-    """A trial of a level as it stands; None if it has no cap of its own."""
-    guard = draft.filter_of(level)
-    return None if guard is None else Trial(guard.copy(), level, table)
+def trial_of(transaction: Transaction, level: Level, table: DataSet) -> TrialFilter | None:
+    """A trial filter of a level as it is now; None if it has no cap of its own."""
+    guard = transaction.filter_of(level)
+    return None if guard is None else TrialFilter(guard.copy(), level, table)
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class Standing:
+class BudgetStatus:
     """What a level may spend and has spent, at one moment. A level without a budget only counts.
 
     Of a population whose analysts have `allotments`, `remaining` is what the custodian holds. `given` is the part of
@@ -115,55 +115,55 @@ class Standing:
 
     def __repr__(self) -> str:
         kind, name, protects, budget, spent, granted = _row(self)
-        spent_text = f"{decimal(100 * self.own, 3)} % spent" if self.own is not None and not self.closed else spent
+        spent_text = f"{percent(self.own, 3)} spent" if self.own is not None and not self.closed else spent
         parts = [budget, f"protects {protects}", spent_text, f"{granted} given to analysts" if granted else ""]
-        return f"<Standing of {kind} {name}: {', '.join(filter(None, parts))}>"
+        return f"<BudgetStatus of {kind} {name}: {', '.join(filter(None, parts))}>"
 
     def _repr_html_(self) -> str:
-        return standings_page([self])
+        return status_table([self])
 
 
 @final
-class Standings(list[Standing]):
-    """Several standings, which a notebook shows as one table."""
+class BudgetStatuses(list[BudgetStatus]):
+    """Several budget statuses, which a notebook shows as one table."""
 
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        return standings_page(self)
+        return status_table(self)
 
 
-def standings_page(standings: Iterable[Standing]) -> str:
+def status_table(statuses: Iterable[BudgetStatus]) -> str:
     """A table for notebooks: each level's budget, and how much of it was spent and given to analysts."""
     head = ("level", "name", "protects", "budget", "spent", "given to analysts")
-    return render.table(head, [_row(standing) for standing in standings])
+    return render.table(head, [_row(status) for status in statuses])
 
 
-def _row(level: Standing) -> tuple[str, ...]:
-    budget = "of its people" if level.budget is None else str(level.budget).partition(" (")[0]
+def _row(level: BudgetStatus) -> tuple[str, ...]:
+    budget = "of its people" if level.budget is None else promise_text(level.budget)
     spent = "" if level.own is None else "closed" if level.closed else render.used(level.own)
-    granted = f"{decimal(100 * level.given, 3)} %" if level.given else ""
+    granted = percent(level.given, 3) if level.given else ""
     return level.kind, level.name, level.unit.column or "row", budget, spent, granted
 
 
-def level_of_standing(book: Book, standing: Standing) -> Level:
-    """The level that a standing describes; a standing of another ledger is refused."""
-    if not isinstance(standing, Standing):
-        raise InvalidParameter("level", standing, "is not a standing", hint=Advice("{levels} lists them"))
-    level = book.levels.get(standing.number)
-    if level is None or (level.kind, level.name, level.unit) != (standing.kind, standing.name, standing.unit):
+def level_of(state: State, status: BudgetStatus) -> Level:
+    """The level that a budget status describes; one of another ledger is refused."""
+    if not isinstance(status, BudgetStatus):
+        raise InvalidParameter("level", status, "is not a standing", hint=Advice("{levels} lists them"))
+    level = state.levels.get(status.number)
+    if level is None or (level.kind, level.name, level.unit) != (status.kind, status.name, status.unit):
         raise LedgerMismatch(
-            f"the {standing.kind} {standing.name!r} is not level {standing.number} of this ledger",
+            f"the {status.kind} {status.name!r} is not level {status.number} of this ledger",
             hint="take the standing from the ledger whose budget is to change",
         )
     return level
 
 
-def standing_of(draft: Draft, level: Level) -> Standing:
-    """The standing of a level."""
-    guard = draft.filter_of(level)
+def status_of(transaction: Transaction, level: Level) -> BudgetStatus:
+    """The budget status of a level."""
+    guard = transaction.filter_of(level)
     granted_part, own = _parts(level, None if guard is None else guard.share)
-    return Standing(
+    return BudgetStatus(
         number=level.number,
         kind=level.kind,
         name=level.name,
@@ -210,7 +210,7 @@ def _set_aside(level: Level) -> Fraction:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class Admission:
     """The level that decides about a question, whether all levels would admit it now, and paid profiles.
 
     `profiles` are those of the asker's own levels, as `Ledger.profiles` tells them. `used_after` is how much of that
@@ -220,7 +220,7 @@ class Outlook:
     has to be approved first.
     """
 
-    standing: Standing
+    status: BudgetStatus
     admitted: bool
     profiles: list[tuple[Any, str, Any]]
     used_after: Fraction | None
@@ -228,8 +228,8 @@ class Outlook:
     waits: bool = False
 
 
-def outlook(
-    draft: Draft,
+def admission(
+    transaction: Transaction,
     event: Event,
     *,
     dataset: str,
@@ -237,46 +237,49 @@ def outlook(
     version: str,
     request: object = None,
     question: str | None = None,
-) -> Outlook:
+) -> Admission:
     """Everything that a quote asks a ledger; with `question`, also whether that was paid for."""
     terms: Any = {"dataset": dataset, "analyst": analyst, "question": question}
-    level = deciding(draft, dataset, analyst)
-    trial = trial_of(draft, level, draft.book.dataset_for(dataset, analyst))
+    level = deciding(transaction, dataset, analyst)
+    trial = trial_of(transaction, level, transaction.state.dataset_for(dataset, analyst))
     after = None if trial is None else trial.after(event)
-    return Outlook(
-        standing_of(draft, level),
-        admits(draft, event, dataset=dataset, analyst=analyst),
-        reservations.profiles(draft, dataset, analyst, version),
+    return Admission(
+        status_of(transaction, level),
+        admits(transaction, event, dataset=dataset, analyst=analyst),
+        reservations.profiles(transaction, dataset, analyst, version),
         None if after is None else used_of(level, after.share),
-        question is not None and reservations.is_answered(draft, event, **terms),
-        reservations.would_wait(draft, event, request=request, **terms),
+        question is not None and reservations.is_answered(transaction, event, **terms),
+        reservations.would_wait(transaction, event, request=request, **terms),
     )
 
 
-def deciding(draft: Draft, dataset: str, analyst: str | None) -> Level:
+def deciding(transaction: Transaction, dataset: str, analyst: str | None) -> Level:
     """The level that decides about the next question: the analyst's cap with least left, else the population."""
-    table = draft.book.dataset_for(dataset, analyst)
-    own = [] if analyst is None else [grant.level for grant in draft.book.grants_of(analyst, dataset)]
+    table = transaction.state.dataset_for(dataset, analyst)
+    own = [] if analyst is None else [grant.level for grant in transaction.state.grants_of(analyst, dataset)]
     capped = [level for level in own if level.budget is not None]
     if len(capped) > 1:
-        return min(capped, key=lambda level: affordable(draft, level) or Fraction(0))
-    return capped[0] if capped else draft.book.population(table.population)
+        return min(capped, key=lambda level: affordable(transaction, level) or Fraction(0))
+    return capped[0] if capped else transaction.state.population(table.population)
 
 
-def affordable(draft: Draft, level: Level) -> Fraction | None:
+def affordable(transaction: Transaction, level: Level) -> Fraction | None:
     """The greatest ε, up to rounding, of a pure release that a level would admit now; None if it has no cap."""
     if level.closed is not None:
         return Fraction(0)
-    return draft.affordable(level)
+    return transaction.affordable(level)
 
 
-def admits(draft: Draft, event: Event, *, dataset: str, analyst: str | None) -> bool:
+def admits(transaction: Transaction, event: Event, *, dataset: str, analyst: str | None) -> bool:
     """Whether every level would admit an event now."""
-    table = draft.book.dataset_for(dataset, analyst)
+    table = transaction.state.dataset_for(dataset, analyst)
     return all(
         level.closed is None
-        and ((guard := draft.filter_of(level)) is None or guard.admits(reservations.level_event(event, level, table)))
-        for level in reservations.levels_of(draft.book, table, analyst)
+        and (
+            (guard := transaction.filter_of(level)) is None
+            or guard.admits(reservations.level_event(event, level, table))
+        )
+        for level in reservations.levels_of(transaction.state, table, analyst)
     )
 
 

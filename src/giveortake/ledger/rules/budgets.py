@@ -1,7 +1,8 @@
-"""Budgets and allotments: promises restated for groups, grants, and changed budgets.
+"""Budgets and allotments: promises restated for groups, grants, and changes of a budget.
 
 - Budgets as JSON and back, exactly; and events on rows, restated for people with several rows.
 - Allotments: a grant is taken from the people's budget once, and nobody else's questions affect it afterwards.
+- A budget is replaced by another one, which everything charged so far has to fit.
 
 Theorem. Let a population promise B. An allotment is an interactive mechanism whose own filter promises Aᵢ; the
 custodian's own questions are guarded by a filter that promises the rest, R. If these add up to B in B's own currency,
@@ -22,7 +23,7 @@ and δ anew after seeing how the loss grew would prove nothing. Nor is a raise c
 (ε + d)-DP mechanism is more than an ε-DP one and a d-DP one together (randomized response with ε + d tells the truth
 more often), so that only twice the race's δ could be promised.
 
-What a grant takes from the levels above it, worked out on a draft; the theorem is in `allotments`.
+What a grant takes from the levels above it is worked out in a transaction, and refused or written whole.
 """
 
 from __future__ import annotations
@@ -30,14 +31,15 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeVar
+from math import ceil, isqrt
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
-from giveortake.accounting.filters import Race
+from giveortake.accounting.filters import ApproxDPFilter
 from giveortake.accounting.filters import filter as filter_of
 from giveortake.accounting.pricing import Epsilon
 from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, LedgerMismatch, LedgerTooNew, Unprovable
-from giveortake.exact import decimal, decimal_down
-from giveortake.ledger.chain.entries import UPGRADE, Json, charges, event_from_dict, plain
+from giveortake.exact import decimal, decimal_down, shorter_up
+from giveortake.ledger.chain.entries import UPGRADE, Json, charges, event_from_dict, named, plain
 from giveortake.privacy import (
     ROW,
     ZCDP,
@@ -57,8 +59,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from giveortake.accounting.filters import Filter
-    from giveortake.ledger.chain.chain import Draft
-    from giveortake.ledger.state.state import Book, Level
+    from giveortake.ledger.chain.chain import Transaction
+    from giveortake.ledger.state.state import Level, State
     from giveortake.privacy.events import Event
 
 
@@ -151,8 +153,12 @@ _CURRENCIES: dict[type[Guarantee], str] = {
 }
 
 
-def _promise_text(promise: Guarantee) -> str:
-    """The numbers of a promise, without the explanation in parentheses."""
+def promise_text(promise: object) -> str:
+    """The numbers of a promise, without the explanation in parentheses.
+
+    >>> promise_text(gt.PureDP("0.5")), promise_text(gt.ApproxDP(1, "1e-6"))
+    ('ε = 0.5', 'ε = 1, δ = 1e-6')
+    """
     return str(promise).partition(" (")[0]
 
 
@@ -161,7 +167,7 @@ def require_addable(budget: Guarantee, promise: Guarantee) -> None:
     kinds = _ADDS[type(budget)]
     if not isinstance(promise, kinds):
         raise LedgerMismatch(
-            f"an allotment of {_promise_text(promise)} does not add up to {_promise_text(budget)} by basic composition",
+            f"an allotment of {promise_text(promise)} does not add up to {promise_text(budget)} by basic composition",
             hint=f"grant {' or '.join(_CURRENCIES[kind] for kind in kinds)}",
         )
 
@@ -176,7 +182,7 @@ def require_same_kind(old: Guarantee | None, new: Guarantee) -> None:
     if old is None or type(old) is type(new) or (isinstance(old, _TWO_PARTS) and isinstance(new, _TWO_PARTS)):
         return
     raise LedgerMismatch(
-        f"an allotment of {_promise_text(old)} cannot become one of {_promise_text(new)}: "
+        f"an allotment of {promise_text(old)} cannot become one of {promise_text(new)}: "
         "neither is the larger in every currency",
         hint=f"grant {_CURRENCIES[type(old)]} again, or revoke this analyst and let them in under another name",
     )
@@ -213,7 +219,8 @@ def filter_of_rest(budget: ApproxDP, allotments: Iterable[Guarantee]) -> Filter:
         return filter_of(replace(budget, epsilon=epsilon, delta=delta))
     if epsilon:
         return filter_of(PureDP(epsilon, unit=budget.unit, neighbours=budget.neighbours))
-    return Race(replace(budget, epsilon=Fraction(0)), keys=0, contestants=[(Epsilon(), Fraction(0))])  # admits nothing
+    nothing = replace(budget, epsilon=Fraction(0))
+    return ApproxDPFilter(nothing, keys=0, contestants=[(Epsilon(), Fraction(0))])
 
 
 def charged_for(level: Level) -> dict[int, Any]:
@@ -281,7 +288,7 @@ def _size(promise: Guarantee) -> Fraction:
 
 
 def take(
-    draft: Draft, number: int, promise: Guarantee, above: Iterable[Level]
+    transaction: Transaction, number: int, promise: Guarantee, above: Iterable[Level]
 ) -> tuple[dict[str, Json], dict[int, Filter]]:
     """What the grant of this number takes from the levels above it: as an entry says it, and their filters afterwards.
 
@@ -298,19 +305,19 @@ def take(
         if counted == level.allotments.get(number):
             continue
         try:
-            content, filters[level.number] = _taken(draft, level, number, counted)
+            content, filters[level.number] = _taken(transaction, level, number, counted)
         except BudgetExceeded as refusal:
             raise BudgetExceeded(
                 f"the {level.kind} {level.name!r} cannot grant that: {refusal.message}",
                 cost=refusal.cost,
                 remaining=refusal.remaining,
-                hint=_ways_out(draft, level, number, counted, refusal.remaining),
+                hint=_ways_out(transaction, level, number, counted, refusal.remaining),
             ) from None
         deductions[str(level.number)] = content
     return deductions, filters
 
 
-def require_ungranted(book: Book, level: Level) -> None:
+def require_ungranted(state: State, level: Level) -> None:
     """Refuse a first cap of a data set that analysts with allotments may ask already.
 
     An allotment is counted by levels that have a cap when it is granted, and what analysts spend of it by their own
@@ -318,18 +325,18 @@ def require_ungranted(book: Book, level: Level) -> None:
     """
     if level.kind != "data set" or level.budget is not None:
         return
-    grants = [grant for grant in book.grants.values() if level.name in grant.datasets]
-    if grants and book.populations[book.datasets[level.name].population].allotted:
+    grants = [grant for grant in state.grants.values() if level.name in grant.datasets]
+    if grants and state.populations[state.datasets[level.name].population].allotted:
         raise LedgerMismatch(
             f"the data set {level.name!r} has no cap, and {grants[0].analyst!r} was granted it without one",
             hint="cap a data set before you let analysts ask it, or lower their budget or that of the people",
         )
 
 
-def _ways_out(draft: Draft, level: Level, number: int, counted: Guarantee, left: object) -> str:
+def _ways_out(transaction: Transaction, level: Level, number: int, counted: Guarantee, left: object) -> str:
     """A hint if a grant does not fit. A raise that is charged whole may fit as a second, smaller grant."""
     if number not in level.allotments and level.charged and isinstance(counted, ApproxDP):
-        fitting = _fitting(draft, level, number, counted, left)
+        fitting = _fitting(transaction, level, number, counted, left)
         if fitting is not None:
             return (
                 "your own first question fixed how the rest of δ is used, and little of it can be granted since then: "
@@ -346,21 +353,21 @@ def _ways_out(draft: Draft, level: Level, number: int, counted: Guarantee, left:
     return "the whole allotment is taken from what is neither spent nor granted to others"
 
 
-def _fitting(draft: Draft, level: Level, number: int, counted: ApproxDP, left: object) -> str | None:
+def _fitting(transaction: Transaction, level: Level, number: int, counted: ApproxDP, left: object) -> str | None:
     """What could be granted at the same ε: with the δ that is left, or without one; None if its ε does not fit."""
     terms: Any = {"unit": counted.unit, "neighbours": counted.neighbours}
     if isinstance(left, Fraction) and 0 < left < counted.delta:
         with suppress(BudgetExceeded):
             least = ApproxDP(counted.epsilon, decimal_down(left), **terms)
-            _taken(draft, level, number, least)
+            _taken(transaction, level, number, least)
             return f"ε = {decimal(least.epsilon)}, δ = {decimal(least.delta)}"
     with suppress(BudgetExceeded):
-        _taken(draft, level, number, PureDP(counted.epsilon, **terms))
+        _taken(transaction, level, number, PureDP(counted.epsilon, **terms))
         return f"ε = {decimal(counted.epsilon)} without a δ"
     return None
 
 
-def _taken(draft: Draft, level: Level, number: int, counted: Guarantee) -> tuple[dict[str, Json], Filter]:
+def _taken(transaction: Transaction, level: Level, number: int, counted: Guarantee) -> tuple[dict[str, Json], Filter]:
     all_counted = (level.allotments | {number: counted}).values()
     if isinstance(level.budget, ApproxDP):
         unallotted(level.budget, all_counted)
@@ -371,26 +378,128 @@ def _taken(draft: Draft, level: Level, number: int, counted: Guarantee) -> tuple
     event = restated(counted)
     if number in level.granted:
         guard = filter_of(level.guarded, snapshot=level.initial)  # type: ignore[arg-type]  # (it has a budget)
-        for past_event in history(draft, level, instead={number: event}):
+        granted = {grant: event_from_dict(past) for grant, past in level.granted.items()} | {number: event}
+        for past_event in (*granted.values(), *own_history(transaction, level)):
             guard.charge(past_event)
     else:
-        before = draft.filter_of(level)
+        before = transaction.filter_of(level)
         assert before is not None  # noqa: S101 (it has a budget)
         guard = before.copy()
         guard.charge(event)
     return {"event": plain("event", event.to_dict())}, guard
 
 
-def history(draft: Draft, level: Level, instead: dict[int, Event] | None = None) -> Iterator[Event]:
-    """Everything that was charged to a level: by entries, and by the grants that are charged like questions."""
-    granted: dict[int, Any] = {number: event_from_dict(event) for number, event in level.granted.items()}
-    yield from (granted | (instead or {})).values()
-    yield from own_history(draft, level)
-
-
-def own_history(draft: Draft, level: Level) -> Iterator[Event]:
+def own_history(transaction: Transaction, level: Level) -> Iterator[Event]:
     """Everything that was charged to a level by entries."""
-    for entry in draft.history():
+    for entry in transaction.history():
         for charged, event in charges(entry):
             if charged == level.number:
                 yield event_from_dict(event)
+
+
+Spent: TypeAlias = Literal["spent"]
+
+_PRECISE = Fraction(1, 1024)  # of a budget that is lowered
+_SQUARE = 10**12
+
+
+def change_budget(transaction: Transaction, level: Level, budget: Guarantee | Spent, reason: str) -> None:
+    """Replace the promise of a level: its whole history is run again under the new filter.
+
+    "spent" is the least promise of the same kind, up to a thousandth of it, that everything so far fits; δ stays.
+
+    Guarantee: nothing is admitted anew unless everything admitted before fits the new budget, so a cap is never
+    lowered under what is spent. The old promise is void, which is why this is an entry in the chain. What a population
+    has granted stays granted: it is set aside from an (ε, δ) promise and charged to any other. A larger allotment is
+    taken from the levels above.
+    """
+    own = list(own_history(transaction, level))
+    promise = _least(level, own) if budget == "spent" else protecting("budget", budget, level.unit)
+    if promise.neighbours != level.neighbours:
+        raise LedgerMismatch(
+            f"{level.name!r} counts neighbours as {level.neighbours}, and a new budget cannot change that"
+        )
+    require_ungranted(transaction.state, level)
+    for allotment in level.allotments.values():
+        require_addable(promise, allotment)
+    guard, set_aside = _unspent(level, promise)
+    content: dict[str, Json] = {
+        "level": level.number,
+        "budget": promise_to_json(promise),
+        "reason": named("reason", reason),
+        "filter": plain("filter", guard.snapshot()),
+    }
+    if set_aside:
+        content["rest"] = promise_to_json(guard.budget)
+    _rerun(guard, level, own, set_aside=set_aside)
+    filters = {level.number: guard}
+    grant = transaction.state.grant_of(level)
+    if (
+        grant is not None
+        and transaction.state.populations[transaction.state.datasets[grant.datasets[0]].population].allotted
+    ):
+        content["above"], above_filters = take(
+            transaction, level.number, promise, transaction.state.capped_above(grant.datasets)
+        )
+        filters |= above_filters
+    transaction.add("budget", content, filters)
+
+
+def _unspent(level: Level, promise: Guarantee) -> tuple[Filter, bool]:
+    """A filter for a promise, with nothing charged yet, and whether what was granted is set aside from it."""
+    set_aside = bool(level.allotments) and isinstance(promise, ApproxDP)
+    return filter_of_rest(promise, level.allotments.values()) if set_aside else filter_of(promise), set_aside  # type: ignore[arg-type]  # (approximate)
+
+
+def _least(level: Level, own: list[Event]) -> Guarantee:
+    """The least part of a level's promise, up to a thousandth, that everything charged so far fits."""
+    if level.budget is None or level.closed is not None:
+        raise LedgerMismatch(f"what {level.name!r} has spent is not known, or has no cap", hint="state a budget")
+
+    def guard_of(part: Fraction) -> Filter | None:
+        try:
+            guard, set_aside = _unspent(level, _shrink(level.budget, part))
+            _rerun(guard, level, own, set_aside=set_aside)
+        except BudgetExceeded:
+            return None
+        return guard
+
+    whole = guard_of(Fraction(1))
+    share = Fraction(1) if whole is None else whole.share
+    for first in (share, shorter_up(Fraction(isqrt(ceil(share * _SQUARE)) + 1, isqrt(_SQUARE)))):  # μ adds by squares
+        if 0 < first < 1 and guard_of(first) is not None:
+            return _shrink(level.budget, first)
+    low, high = Fraction(0), Fraction(1)
+    while high - low > _PRECISE:
+        middle = (low + high) / 2
+        low, high = (low, middle) if guard_of(middle) is not None else (middle, high)
+    return _shrink(level.budget, high)
+
+
+def _shrink(promise: Guarantee | None, part: Fraction) -> Guarantee:
+    """A part of a promise, in its own currency: of ε, ρ, μ, or of each order."""
+    match promise:
+        case RenyiDP():
+            return replace(promise, curve=tuple((order, shorter_up(limit * part)) for order, limit in promise.curve))
+        case ZCDP():
+            return replace(promise, rho=shorter_up(promise.rho * part))
+        case GaussianDP():
+            return replace(promise, mu=shorter_up(promise.mu * part))
+        case PureDP() | ApproxDP():
+            return replace(promise, epsilon=shorter_up(promise.epsilon * part))
+    raise LedgerMismatch(f"{promise!r} cannot be lowered by a part", hint="state a budget")
+
+
+def _rerun(guard: Filter, level: Level, own: list[Event], *, set_aside: bool) -> None:
+    granted = () if set_aside else map(event_from_dict, charged_for(level).values())
+    try:
+        for event in (*granted, *own):
+            guard.charge(event)
+    except BudgetExceeded as refusal:
+        message = refusal.message.replace("this charge", "a charge of the past", 1)
+        raise BudgetExceeded(
+            f"the {level.kind} {level.name!r} has spent or given more than the new budget allows: {message}",
+            cost=refusal.cost,
+            remaining=refusal.remaining,
+            hint="a budget can be raised, or lowered to what was spent and given",
+        ) from None

@@ -13,12 +13,12 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 from unicodedata import normalize
 
+from giveortake.accounting.filters import filter as filter_of
 from giveortake.advice import Advice
 from giveortake.errors import AccessDenied, InvalidParameter, LedgerMismatch, NotFound, SameTable
 from giveortake.exact import whole
-from giveortake.ledger.chain.chain import new_filter
-from giveortake.ledger.chain.entries import Json, asked_of, canonical, plain
-from giveortake.ledger.rules.budgets import promise_from_json, protecting, take
+from giveortake.ledger.chain.entries import Json, asked_of, canonical, named, plain
+from giveortake.ledger.rules.budgets import promise_from_json, promise_text, protecting, take
 from giveortake.ledger.state.state import FAILURES, DataSet
 from giveortake.privacy import ROW, Guarantee, Unit, unit
 from giveortake.privacy.documents import promise_to_json
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from giveortake.accounting.filters import Filter
-    from giveortake.ledger.chain.chain import Draft
-    from giveortake.ledger.state.state import Book, Level
+    from giveortake.ledger.chain.chain import Transaction
+    from giveortake.ledger.state.state import Level, State
 
 
 _MOST_LISTED = 3  # columns that an error names
@@ -52,6 +52,7 @@ def other_domains(name: str, first: dict[str, Any], domains: object) -> LedgerMi
     return LedgerMismatch(
         f"the data set {name!r} is in the ledger with other domains: "
         f"{'; '.join(listed) or 'other tables'}{f'; and {unlisted} more' if unlisted else ''}",
+        field="domains",
         hint=hint,
     )
 
@@ -135,20 +136,18 @@ def short(value: object, limit: int = 120) -> str:
     """A value as an error quotes it, cut to `limit` characters."""
     if isinstance(value, dict) and "promise" in value:
         under = "" if value.get("neighbours") == "add-remove" else " under change-one"
-        return str(promise_from_json(value)).partition(" (")[0] + under
+        return promise_text(promise_from_json(value)) + under
     text = "none" if value is None else repr(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 Analysts: TypeAlias = Literal["allotted", "pooled"]
 
-_LONGEST = 200
-LONGEST_REASON = 1000
 _RESERVED = "custodian"  # whom no analyst may be taken for
 
 
 def population(
-    draft: Draft,
+    transaction: Transaction,
     name: str,
     budget: Guarantee | None,
     protected: Unit | str | None,
@@ -159,7 +158,7 @@ def population(
     questions: int | None = None,
 ) -> None:
     """Register the people protected, or check that they are registered with these terms."""
-    registered = draft.book.populations.get(named("population", name))
+    registered = transaction.state.populations.get(named("population", name))
     if registered is not None and (budget, protected, approval_above, analysts, failures, questions) == (None,) * 6:
         return
     if budget is None:
@@ -176,18 +175,18 @@ def population(
     if registered is not None:
         terms = {"analysts": analysts, **allowance}
         _same(
-            draft,
+            transaction,
             registered,
             content | {field: value for field, value in terms.items() if value is not None},
             "population",
         )
     else:
         content |= {"analysts": analysts or "allotted", "failures": FAILURES, **allowance}
-        _add(draft, "population", content, budget, unit)
+        _add(transaction, "population", content, budget, unit)
 
 
 def dataset(
-    draft: Draft,
+    transaction: Transaction,
     name: str,
     *,
     population_name: str | None,
@@ -206,15 +205,15 @@ def dataset(
     Domains that were not `declared` are not recorded. Declaring other ones while that is open makes a new version,
     which is returned.
     """
-    book = draft.book
-    registered = book.datasets.get(named("data set", name))
+    state = transaction.state
+    registered = state.datasets.get(named("data set", name))
     if population_name is None:
         if registered is None:
             raise NotFound(f"the ledger has no data set {name!r}", hint="pass population= to register it")
         if (budget, protected, rows_per_person, domains, fingerprint, approval_above) == (None,) * 6:
             return None
         population_name = registered.population
-    above = book.population(population_name)
+    above = state.population(population_name)
     unit = above.unit if protected is None else _unit(protected)
     people = _rows_per_person(unit, above, rows_per_person)
     content: dict[str, Json] = {
@@ -223,39 +222,39 @@ def dataset(
         "rows_per_person": people,
         "domains": plain("domains", domains) if declared else None,
         "version": named("version", version),
-        "fingerprint": _keyed(draft, fingerprint),
+        "fingerprint": _keyed(transaction, fingerprint),
         **_capped(budget, approval_above, unit),
     }
     _same_neighbours(budget, above)
     if registered is not None:
-        open_yet = is_open(book, name)
+        open_yet = is_open(state, name)
         ignored = ("version", "fingerprint", *(["domains"] if open_yet else []))
         stated_domains = content["domains"] if open_yet and domains is not None else plain("domains", domains)
-        _same(draft, registered, content | {"domains": stated_domains}, "data set", ignore=ignored)
-        _same_table(draft, registered, name, fingerprint)
+        _same(transaction, registered, content | {"domains": stated_domains}, "data set", ignore=ignored)
+        _same_table(transaction, registered, name, fingerprint)
         is_other = domains is not None and canonical(stated_domains) != canonical(registered.domains)
-        return _declare(draft, registered, stated_domains) if is_other else None
-    content["owner_confirms"] = _confirmed(draft, name, fingerprint, owner_confirms)
-    _add(draft, "dataset", content, budget, unit)
+        return _declare(transaction, registered, stated_domains) if is_other else None
+    content["owner_confirms"] = _confirmed(transaction, name, fingerprint, owner_confirms)
+    _add(transaction, "dataset", content, budget, unit)
     return None
 
 
-def is_open(book: Book, name: str) -> bool:
+def is_open(state: State, name: str) -> bool:
     """Whether the domains of a data set may change: none were declared, or no question was ever charged for it.
 
     After a restoration nobody knows whether one was.
     """
-    return book.dataset(name).domains is None or (asked_of(None, name) not in book.lists and not book.restored)
+    return state.dataset(name).domains is None or (asked_of(None, name) not in state.lists and not state.restored)
 
 
-def _declare(draft: Draft, registered: DataSet, domains: Json) -> str:
+def _declare(transaction: Transaction, registered: DataSet, domains: Json) -> str:
     """Record domains that were declared while that was open; answers are about a new version from now on.
 
     Questions do not name the domains of their tables, so without a new version an earlier answer could be taken for a
     later one.
     """
     version, fingerprint = next_version(registered), registered.versions[-1][1]
-    draft.add(
+    transaction.add(
         "declared",
         {"name": registered.level.name, "domains": domains, "version": version, "fingerprint": fingerprint},
     )
@@ -268,26 +267,28 @@ def next_version(registered: DataSet, *taken_names: str) -> str:
     return next(str(number) for number in count(len(names) + 1) if str(number) not in names)
 
 
-def new_version(draft: Draft, name: str, version: str, fingerprint: str | None, owner_confirms: str | None) -> None:
+def new_version(
+    transaction: Transaction, name: str, version: str, fingerprint: str | None, owner_confirms: str | None
+) -> None:
     """The data changed: later answers are about the new version, and compose with the earlier ones."""
-    registered = draft.book.dataset(named("data set", name))
-    if version == registered.version and is_same(draft, registered.versions[-1][1], fingerprint):
+    registered = transaction.state.dataset(named("data set", name))
+    if version == registered.version and is_same(transaction, registered.versions[-1][1], fingerprint):
         return
     if version in {earlier for earlier, _ in registered.versions}:
         raise LedgerMismatch(f"the data set {name!r} already had a version {version!r}", hint="choose another name")
-    draft.add(
+    transaction.add(
         "version",
         {
             "name": name,
             "version": named("version", version),
-            "fingerprint": _keyed(draft, fingerprint),
-            "owner_confirms": _confirmed(draft, name, fingerprint, owner_confirms),
+            "fingerprint": _keyed(transaction, fingerprint),
+            "owner_confirms": _confirmed(transaction, name, fingerprint, owner_confirms),
         },
     )
 
 
 def analyst(
-    draft: Draft,
+    transaction: Transaction,
     name: str,
     datasets: Iterable[str],
     budget: Guarantee | None,
@@ -297,20 +298,20 @@ def analyst(
     questions: int | None = None,
 ) -> tuple[str, ...]:
     """Let an analyst ask some data sets of one population: within an allotment, or, where all are pooled, one cap."""
-    book = draft.book
-    _require_distinct(book, named("analyst", name))
-    if name in book.revoked:
+    state = transaction.state
+    _require_distinct(state, named("analyst", name))
+    if name in state.revoked:
         raise AccessDenied(f"the analyst {name!r} was revoked", hint=Advice("{readmit} takes that back"))
     names = tuple(sorted({datasets} if isinstance(datasets, str) else set(datasets)))
     if not names:
         raise InvalidParameter("datasets", names, "is empty", hint="name the data sets that the analyst may ask")
-    populations = {book.dataset(dataset).population for dataset in names}
+    populations = {state.dataset(dataset).population for dataset in names}
     if len(populations) > 1:
         raise LedgerMismatch(
             f"one cap cannot span the populations {', '.join(sorted(populations))}: they are different people",
             hint="register the analyst once for each population, under different names",
         )
-    above = book.population(populations.pop())
+    above = state.population(populations.pop())
     _same_neighbours(budget, above)
     content: dict[str, Json] = {
         "name": name,
@@ -318,27 +319,27 @@ def analyst(
         **_capped(budget, approval_above, above.unit),
     }
     allowance = _allowance(failures, questions)
-    grant = book.grants.get((name, names))
+    grant = state.grants.get((name, names))
     if grant is not None:
         allotment = grant.level.budget
         if allotment is not None and content["budget"] != promise_to_json(allotment):
             raise LedgerMismatch(
-                f"{name} already has an allotment of {str(allotment).partition(' (')[0]}",
+                f"{name} already has an allotment of {promise_text(allotment)}",
                 hint=Advice("change it with {change_budget}, or choose another name"),
             )
-        _same(draft, grant.level, content | allowance, "analyst")
+        _same(transaction, grant.level, content | allowance, "analyst")
         return names
     content |= {"failures": FAILURES, **allowance}
     filters: dict[int, Filter] = {}
     if above.allotted:
-        content["above"], filters = _allotment(draft, budget, above, names)
-    _add(draft, "analyst", content, budget, above.unit, above=filters)
+        content["above"], filters = _allotment(transaction, budget, above, names)
+    _add(transaction, "analyst", content, budget, above.unit, above=filters)
     return names
 
 
-def _require_distinct(book: Book, name: str) -> None:
+def _require_distinct(state: State, name: str) -> None:
     """Refuse a new name that people would take for that of the custodian or of another analyst."""
-    analysts = {analyst for analyst, _ in book.grants}
+    analysts = {analyst for analyst, _ in state.grants}
     same = next((existing for existing in (_RESERVED, *analysts) if _folded(existing) == _folded(name)), None)
     if name not in analysts and same is not None:
         raise InvalidParameter("analyst", name, f"reads as {same!r}, which is taken", hint="choose another name")
@@ -354,7 +355,7 @@ def _folded(name: str) -> str:
 
 
 def _allotment(
-    draft: Draft, budget: Guarantee | None, above: Level, datasets: tuple[str, ...]
+    transaction: Transaction, budget: Guarantee | None, above: Level, datasets: tuple[str, ...]
 ) -> tuple[dict[str, Json], dict[int, Filter]]:
     if budget is None:
         raise InvalidParameter(
@@ -363,14 +364,14 @@ def _allotment(
             f"is missing: the analysts of {above.name!r} have allotments of their own",
             hint=Advice("{allotment}", "{pooled}", between="; or "),
         )
-    givers = draft.book.capped_above(datasets)
+    givers = transaction.state.capped_above(datasets)
     for level in givers:
         if level.unit != above.unit:
             raise LedgerMismatch(
                 f"the data set {level.name!r} has a cap for {level.unit}, and an allotment protects {above.unit}",
                 hint="leave the cap of the data set out",
             )
-    return take(draft, draft.next_number(), protecting("budget", budget, above.unit), givers)
+    return take(transaction, transaction.next_number(), protecting("budget", budget, above.unit), givers)
 
 
 def _allowance(failures: int | None, questions: int | None) -> dict[str, Json]:
@@ -380,14 +381,6 @@ def _allowance(failures: int | None, questions: int | None) -> dict[str, Json]:
     if questions is not None:
         allowance["questions"] = whole("questions", questions)
     return allowance
-
-
-def named(parameter: str, name: object) -> str:
-    """Return a name if it is printable, not blank and not too long."""
-    longest = LONGEST_REASON if parameter == "reason" else _LONGEST
-    if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > longest:
-        raise InvalidParameter(parameter, name, f"is not a text of 1 to {longest} printable characters")
-    return name
 
 
 def _capped(budget: Guarantee | None, approval_above: Guarantee | None, unit: Unit) -> dict[str, Json]:
@@ -401,7 +394,7 @@ def _capped(budget: Guarantee | None, approval_above: Guarantee | None, unit: Un
 
 
 def _add(
-    draft: Draft,
+    transaction: Transaction,
     kind: str,
     content: dict[str, Json],
     budget: Guarantee | None,
@@ -411,18 +404,22 @@ def _add(
 ) -> None:
     filters = dict(above or {})
     if budget is not None:
-        guard = new_filter(protecting("budget", budget, unit))
+        guard = filter_of(protecting("budget", budget, unit))
         content["filter"] = plain("filter", guard.snapshot())  # what the promise was from the beginning
-        filters[draft.next_number()] = guard
-    draft.add(kind, content, filters)
+        filters[transaction.next_number()] = guard
+    transaction.add(kind, content, filters)
 
 
 def _same(
-    draft: Draft, registered: Level | DataSet, content: dict[str, Json], kind: str, ignore: tuple[str, ...] = ()
+    transaction: Transaction,
+    registered: Level | DataSet,
+    content: dict[str, Json],
+    kind: str,
+    ignore: tuple[str, ...] = (),
 ) -> None:
     """Refuse a second definition that differs from the first, naming what differs."""
     level = registered.level if isinstance(registered, DataSet) else registered
-    first: dict[str, Any] = dict(draft.stored(level.number).content)
+    first: dict[str, Any] = dict(transaction.stored(level.number).content)
     if isinstance(registered, DataSet):
         first["domains"] = registered.domains  # they may have been declared since
     first["budget"] = None if level.budget is None else promise_to_json(level.budget)  # it may have been changed since
@@ -436,40 +433,41 @@ def _same(
             )
             raise LedgerMismatch(
                 f"the {kind} {level.name!r} is in the ledger with another {field}: {before}, not {now}",
+                field=field,
                 hint=Advice("state it as it was registered; {change_budget} changes a budget, and records the change"),
             )
 
 
-def is_same(draft: Draft, stored: str | None, fingerprint: str | None) -> bool:
+def is_same(transaction: Transaction, stored: str | None, fingerprint: str | None) -> bool:
     """Whether a fingerprint in the ledger is that of this content."""
     if stored is None or fingerprint is None:
         return stored is fingerprint
-    return stored == draft.keyed(fingerprint)
+    return stored == transaction.keyed(fingerprint)
 
 
-def holder(draft: Draft, fingerprint: str | None) -> str | None:
+def holder(transaction: Transaction, fingerprint: str | None) -> str | None:
     """The data set as which this content was first registered; None if it never was."""
-    keyed = None if fingerprint is None else draft.keyed(fingerprint)
-    return None if keyed is None else draft.book.fingerprints.get(keyed)
+    keyed = None if fingerprint is None else transaction.keyed(fingerprint)
+    return None if keyed is None else transaction.state.fingerprints.get(keyed)
 
 
-def _keyed(draft: Draft, fingerprint: str | None) -> str | None:
-    return None if fingerprint is None else draft.keyed(named("fingerprint", fingerprint))
+def _keyed(transaction: Transaction, fingerprint: str | None) -> str | None:
+    return None if fingerprint is None else transaction.keyed(named("fingerprint", fingerprint))
 
 
-def _same_table(draft: Draft, registered: DataSet, name: str, fingerprint: str | None) -> None:
-    if fingerprint is not None and not is_same(draft, registered.versions[-1][1], fingerprint):
+def _same_table(transaction: Transaction, registered: DataSet, name: str, fingerprint: str | None) -> None:
+    if fingerprint is not None and not is_same(transaction, registered.versions[-1][1], fingerprint):
         raise LedgerMismatch(
             f"the table is not the one that {name!r} was registered with (version {registered.version!r})",
             hint=Advice("{new_version} says that the data changed"),
         )
 
 
-def _confirmed(draft: Draft, name: str, fingerprint: str | None, owner_confirms: str | None) -> str | None:
+def _confirmed(transaction: Transaction, name: str, fingerprint: str | None, owner_confirms: str | None) -> str | None:
     """Return the custodian's confirmation; SameTable if it is missing and the table has another name already."""
     if owner_confirms is not None:
         return named("owner_confirms", owner_confirms)
-    holder_name = holder(draft, fingerprint)
+    holder_name = holder(transaction, fingerprint)
     if holder_name is None or holder_name == name:
         return None
     raise SameTable(
@@ -527,7 +525,7 @@ class Registered:
     version: str
 
 
-def people_of(book: Book, name: str, population: str | None, new_population: str | None, *, first: str) -> str:
+def people_of(state: State, name: str, population: str | None, new_population: str | None, *, first: str) -> str:
     """Return the population of a table. On a ledger that has people already, the custodian has to name it.
 
     A table with one row fewer, a renamed column or another name is about the same people, but does not show it.
@@ -536,19 +534,20 @@ def people_of(book: Book, name: str, population: str | None, new_population: str
         raise InvalidParameter(
             "population", population, f"and new_population = {new_population!r} contradict each other"
         )
-    registered = book.datasets.get(name)
+    registered = state.datasets.get(name)
     chosen = population or new_population
     if registered is not None:
         if chosen not in {None, registered.population}:
             raise LedgerMismatch(
                 f"the data set {name!r} is in the ledger with another population: {registered.population!r}, "
                 f"not {chosen!r}",
+                field="population",
                 hint="leave it out, or register the table under another name",
             )
         return registered.population
-    registered_populations = {table.population for table in book.datasets.values()}
+    registered_populations = {table.population for table in state.datasets.values()}
     if chosen is None:
-        if not book.populations or (first in book.populations and first not in registered_populations):
+        if not state.populations or (first in state.populations and first not in registered_populations):
             return first
         raise SameTable(
             f"the ledger knows people already, and {name!r} may be about the same ones",
@@ -556,18 +555,18 @@ def people_of(book: Book, name: str, population: str | None, new_population: str
                 "{population} says that it is; {new_population} is your word that they are other people",
                 "{people}",
                 between="; ",
-                population=next(iter(book.populations)),
+                population=next(iter(state.populations)),
                 new_population=first,
             ),
         )
-    if population is not None and book.populations and population not in book.populations:
+    if population is not None and state.populations and population not in state.populations:
         raise NotFound(
             f"the ledger has no population {population!r}",
             hint=Advice(
                 "there are: {known}",
                 "{new_population} is your word that these are other people",
                 between="; ",
-                known=", ".join(book.populations),
+                known=", ".join(state.populations),
                 new_population=population,
             ),
         )
@@ -580,11 +579,17 @@ def people_of(book: Book, name: str, population: str | None, new_population: str
 
 
 def put(
-    draft: Draft, name: str, population: str, *, fingerprint: str, owner_confirms: str | None, terms: dict[str, Any]
+    transaction: Transaction,
+    name: str,
+    population: str,
+    *,
+    fingerprint: str,
+    owner_confirms: str | None,
+    terms: dict[str, Any],
 ) -> Registered:
     """Register a table of known people, or check that it is registered so; other content is a new version."""
-    registered = draft.book.datasets.get(name)
-    confirmed = owner_confirms or _same_people(draft, name, population, fingerprint)
+    registered = transaction.state.datasets.get(name)
+    confirmed = owner_confirms or _same_people(transaction, name, population, fingerprint)
     terms = {
         "population_name": population,
         "budget": None,
@@ -594,24 +599,24 @@ def put(
     }
     if registered is None:
         terms |= {"fingerprint": fingerprint, "version": "1", "owner_confirms": confirmed}
-        dataset(draft, name, **terms)
+        dataset(transaction, name, **terms)
         return Registered(population, "1")
     declared = dataset(  # as before, or refused
-        draft, name, fingerprint=None, version="1", owner_confirms=None, **terms
+        transaction, name, fingerprint=None, version="1", owner_confirms=None, **terms
     )
-    if is_same(draft, registered.versions[-1][1], fingerprint):
+    if is_same(transaction, registered.versions[-1][1], fingerprint):
         return Registered(population, declared or registered.version)
     version = next_version(registered, *(() if declared is None else (declared,)))
-    new_version(draft, name, version, fingerprint, confirmed)
+    new_version(transaction, name, version, fingerprint, confirmed)
     return Registered(population, version)
 
 
-def _same_people(draft: Draft, name: str, population: str, fingerprint: str) -> str | None:
+def _same_people(transaction: Transaction, name: str, population: str, fingerprint: str) -> str | None:
     """A note if the same table of the same people has another name; SameTable if it is of other people."""
-    holder_name = holder(draft, fingerprint)
+    holder_name = holder(transaction, fingerprint)
     if holder_name is None or holder_name == name:
         return None
-    holder_population = draft.book.dataset(holder_name).population
+    holder_population = transaction.state.dataset(holder_name).population
     if holder_population == population:
         return f"the same people: {population}"
     raise SameTable(

@@ -19,18 +19,18 @@ from giveortake.answers.render import Listing
 from giveortake.errors import AccessDenied, GiveOrTakeError, LedgerDamaged, NotFound
 from giveortake.exact import decimal, whole
 from giveortake.ledger.chain.entries import INDEX, RESTORE, asked_of, entries_of, event_from_dict
-from giveortake.ledger.rules.budgets import promise_from_json
+from giveortake.ledger.rules.budgets import promise_from_json, promise_text
 from giveortake.ledger.state.state import OF_RESERVATIONS
 from giveortake.privacy.events import event_from_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from giveortake.ledger.chain.chain import Draft
+    from giveortake.ledger.chain.chain import Transaction
     from giveortake.ledger.chain.entries import Entry
     from giveortake.ledger.chain.index import Hashes
-    from giveortake.ledger.chain.store import Transaction
-    from giveortake.ledger.state.state import Reserved
+    from giveortake.ledger.chain.store import Tables
+    from giveortake.ledger.state.state import ReservationRecord
     from giveortake.privacy import Neighbours
     from giveortake.privacy.events import Event
 
@@ -43,10 +43,10 @@ _PAGE = 100  # numbers that are read at once
 class ReleaseRecord:
     """One charge: what was asked and what became of it. It holds no answer and no row.
 
-    `asked` says the question in words, without its constants; `record` says it exactly, constants included: what the
-    front end wrote down of the question, its plan and its terms, or None if a program charged without one.
-    `request` identifies it. `settled` says whether its answer is there, `told` whether a counter has released a period,
-    `failed` whether a failure was observed, and `free` whether it was asked before at this price, so that
+    `description` says the question in words, without its constants; `record` says it exactly, constants included: what
+    the front end wrote down of the question, its plan and its terms, or None if a program charged without one.
+    `request` identifies it. `settled` says whether its answer is there, `has_period` whether a counter has released a
+    period, `failed` whether a failure was observed, and `free` whether it was asked before at this price, so that
     nobody was charged.
     """
 
@@ -56,14 +56,14 @@ class ReleaseRecord:
     dataset: str
     version: str
     event: Event
-    asked: str | None
+    description: str | None
     record: Any
     request: Any
     key: str | None
     settled: bool
     failed: bool
     free: bool = False
-    told: bool = False
+    has_period: bool = False
 
     @property
     def tables(self) -> int:
@@ -73,7 +73,7 @@ class ReleaseRecord:
         """
         record = self.record if isinstance(self.record, dict) else {}
         if "counter" in record:
-            return int(self.told)
+            return int(self.has_period)
         if not self.settled:
             return 0
         return int(record["workload"]["count"]) if "workload" in record else len(record.get("questions", ()))
@@ -85,7 +85,7 @@ class ReleaseRecord:
 
 
 def listed(
-    draft: Draft,
+    transaction: Transaction,
     *,
     analyst: str | None,
     dataset: str | None,
@@ -94,74 +94,67 @@ def listed(
     newest_first: bool,
 ) -> list[ReleaseRecord]:
     """Releases after one of them, the oldest first or the newest: of everybody, or an analyst's own alone."""
-    require_admitted(draft, analyst)
-    start = None if after is None else number_of(draft, after, analyst)
-    numbers = _numbers(draft, analyst, dataset, start, newest_first=newest_first)
-    reservations = (draft.book.reservations.get(number) for number in numbers)
+    require_admitted(transaction, analyst)
+    start = None if after is None else number_of(transaction, after, analyst)
+    numbers = _numbers(transaction, asked_of(analyst, dataset), start, newest_first=newest_first)
+    reservations = (transaction.state.reservations.get(number) for number in numbers)
     return [
-        record_of(draft, _require_of(reserved, analyst, dataset))
+        record_of(transaction, _require_of(reserved, analyst, dataset))
         for reserved in islice(reservations, whole("limit", limit))
     ]
 
 
-def _numbers(
-    draft: Draft, analyst: str | None, dataset: str | None, start: int | None, *, newest_first: bool
-) -> Iterator[int]:
-    """The numbers of reservations before or after one of them, in either order."""
-    name = asked_of(analyst, dataset)
-    listed = draft.book.lists.get(name)
-    return iter(()) if listed is None else _listed(draft, name, listed.count, start, newest_first=newest_first)
-
-
-def _listed(draft: Draft, name: str, count: int, start: int | None, *, newest_first: bool) -> Iterator[int]:
-    """The same numbers, read page by page from a list in the database."""
+def _numbers(transaction: Transaction, name: str, start: int | None, *, newest_first: bool) -> Iterator[int]:
+    """The numbers of reservations in a list of the database, before or after one of them, read page by page."""
+    entries = transaction.state.lists.get(name)
+    count = 0 if entries is None else entries.count
     indexes = range(1, count + 1)
     if newest_first:
-        last = count if start is None else bisect_left(indexes, start, key=lambda index: _at(draft, name, index))
+        last = count if start is None else bisect_left(indexes, start, key=lambda index: _at(transaction, name, index))
         for stop in range(last, 0, -_PAGE):
-            yield from reversed(_page(draft, name, max(stop - _PAGE, 0), stop))
+            yield from reversed(_page(transaction, name, max(stop - _PAGE, 0), stop))
     else:
-        first = 0 if start is None else bisect_right(indexes, start, key=lambda index: _at(draft, name, index))
+        first = 0 if start is None else bisect_right(indexes, start, key=lambda index: _at(transaction, name, index))
         for after in range(first, count, _PAGE):
-            yield from _page(draft, name, after, min(after + _PAGE, count))
+            yield from _page(transaction, name, after, min(after + _PAGE, count))
 
 
-def _page(draft: Draft, name: str, after: int, stop: int) -> list[int]:
-    rows = draft.listed(name, after, stop)
+def _page(transaction: Transaction, name: str, after: int, stop: int) -> list[int]:
+    rows = transaction.listed(name, after, stop)
     if [index for index, _ in rows] != list(range(after + 1, stop + 1)):
         raise LedgerDamaged(INDEX, hint=RESTORE)
     return [number for _, number in rows]
 
 
-def _at(draft: Draft, name: str, index: int) -> int:
-    return _page(draft, name, index - 1, index)[0]
+def _at(transaction: Transaction, name: str, index: int) -> int:
+    return _page(transaction, name, index - 1, index)[0]
 
 
-def _require_of(reserved: Reserved | None, analyst: str | None, dataset: str | None) -> Reserved:
+def _require_of(reserved: ReservationRecord | None, analyst: str | None, dataset: str | None) -> ReservationRecord:
     """Check that a listed release is of this analyst and data set: a wrong index shows nobody another's."""
     if reserved is None or reserved.dataset != (dataset or reserved.dataset) or analyst not in {None, reserved.analyst}:
         raise LedgerDamaged(INDEX, hint=RESTORE)
     return reserved
 
 
-def number_of(draft: Draft, release: str, analyst: str | None) -> int:
+def number_of(transaction: Transaction, release: str, analyst: str | None) -> int:
     """The number of the reservation with this release id; another analyst's is as unknown as a false one."""
-    require_admitted(draft, analyst)
-    number = draft.book.ids.get(release)
-    if number is None or (analyst is not None and draft.book.reservations[number].analyst != analyst):
+    require_admitted(transaction, analyst)
+    number = transaction.state.ids.get(release)
+    if number is None or (analyst is not None and transaction.state.reservations[number].analyst != analyst):
         raise NotFound(f"there is no release {release!r}", hint=Advice("{releases} lists them"))
     return number
 
 
-def require_admitted(draft: Draft, analyst: str | None) -> None:
+def require_admitted(transaction: Transaction, analyst: str | None) -> None:
     """Refuse an analyst who was revoked."""
-    if analyst is not None and analyst in draft.book.revoked:
+    if analyst is not None and analyst in transaction.state.revoked:
         raise AccessDenied(f"the analyst {analyst!r} was revoked", hint="ask the custodian")
 
 
-def record_of(draft: Draft, reserved: Reserved) -> ReleaseRecord:
+def record_of(transaction: Transaction, reserved: ReservationRecord) -> ReleaseRecord:
     """What the ledger says about one charge."""
-    entry = draft.stored(reserved.number)
+    entry = transaction.stored(reserved.number)
     content = entry.content
     record = content.get("record")
     is_counter = isinstance(record, dict) and "counter" in record
@@ -179,7 +172,7 @@ def record_of(draft: Draft, reserved: Reserved) -> ReleaseRecord:
         settled=reserved.answer is not None,
         failed=reserved.failed,
         free=not content["levels"],
-        told=is_counter and draft.book.drawn(reserved.number, 0) is not None,
+        has_period=is_counter and transaction.state.drawn(reserved.number, 0) is not None,
     )
 
 
@@ -234,7 +227,7 @@ def request_text(record: ReleaseRecord) -> str:
     questions = _questions(record)
     first = questions[0].get("sql") if questions else None
     if first is None:
-        return record.asked or "–"
+        return record.description or "–"
     return str(first) if len(questions) < 2 else f"{len(questions)} questions: {first}, …"
 
 
@@ -245,7 +238,7 @@ def price_of(record: ReleaseRecord) -> str:
         return "free: read again"
     if not spends:
         with suppress(GiveOrTakeError):
-            return promised(record.event.guarantee())
+            return promise_text(record.event.guarantee())
         return "–"
     if len(spends) > 1 and all(set(spend) == {"epsilon"} for spend in spends):
         return stated({"epsilon": str(sum(Fraction(spend["epsilon"]) for spend in spends))})
@@ -302,15 +295,6 @@ def _questions(record: ReleaseRecord) -> list[dict[str, Any]]:
 # -- entries ----------------------------------------------------------------------------------------------------------
 
 
-def promised(budget: object) -> str:
-    """A budget's numbers, without the sentence around them.
-
-    >>> promised(gt.PureDP("0.5")), promised(gt.ApproxDP(1, "1e-6"))
-    ('ε = 0.5', 'ε = 1, δ = 1e-6')
-    """
-    return str(budget).partition(" (")[0]
-
-
 def summary(entry: Entry, neighbours: Neighbours) -> str:
     """What an entry says, in a line."""
     content = entry.content
@@ -328,11 +312,12 @@ def summary(entry: Entry, neighbours: Neighbours) -> str:
         case "drawn":
             return f"draw {content['place'] + 1} for {_reserved(content)}" if "place" in content else _reserved(content)
         case "population":
-            return f"{content['name']}: {promised(promise_from_json(content['budget']))}"
+            return f"{content['name']}: {promise_text(promise_from_json(content['budget']))}"
         case "dataset":
             return f"{content['name']}, of the population {content['population']}"
         case "analyst":
-            cap = "" if content.get("budget") is None else f", up to {promised(promise_from_json(content['budget']))}"
+            budget = content.get("budget")
+            cap = "" if budget is None else f", up to {promise_text(promise_from_json(budget))}"
             return f"{content.get('name', 'you')} may ask {', '.join(content['datasets'])}{cap}"
         case "declared":
             return f"{content['name']}: domains declared, version {content['version']}"
@@ -357,7 +342,7 @@ def price(event: dict[str, Any], neighbours: Neighbours) -> str:
     'ε = 0.1'
     """
     with suppress(GiveOrTakeError):
-        return promised(event_from_json(json.dumps(event)).guarantee(neighbours=neighbours))
+        return promise_text(event_from_json(json.dumps(event)).guarantee(neighbours=neighbours))
     return _event(event)
 
 
@@ -413,12 +398,12 @@ class View:
     levels: frozenset[int] = frozenset()  # of the analyst
     owned: int = 0  # entries of the analyst
 
-    def entries(self, reader: Transaction, after: int, limit: int) -> list[Entry]:
+    def entries(self, reader: Tables, after: int, limit: int) -> list[Entry]:
         """At most `limit` entries, at most a page of them, with numbers greater than `after`."""
         stop = min(after + min(limit, PAGE), self.head)
         return self.hashes.page(after + 1, stop, reader) if after < stop else []
 
-    def of_analyst(self, reader: Transaction, analyst: str, after: int, limit: int) -> list[Entry]:
+    def of_analyst(self, reader: Tables, analyst: str, after: int, limit: int) -> list[Entry]:
         """The entries of one analyst. Numbers, hashes and levels of the chain would reveal how busy others are."""
         stop = min(after + min(limit, PAGE), self.owned)
         rows = reader.listed(entries_of(analyst), after, stop) if after < stop else []
@@ -426,7 +411,7 @@ class View:
             raise LedgerDamaged(INDEX, hint=RESTORE)
         return list(self._visible(rows, analyst, reader))
 
-    def _visible(self, rows: list[tuple[int, int]], analyst: str, reader: Transaction) -> Iterator[Entry]:
+    def _visible(self, rows: list[tuple[int, int]], analyst: str, reader: Tables) -> Iterator[Entry]:
         for index, number in rows:
             if not 0 < number <= self.head:
                 raise LedgerDamaged(INDEX, hint=RESTORE)

@@ -27,6 +27,7 @@ from itertools import count, takewhile
 from math import comb
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake.accounting.filters import filter as filter_of
 from giveortake.advice import Advice
 from giveortake.errors import (
     AccessDenied,
@@ -39,8 +40,7 @@ from giveortake.errors import (
     NotFound,
     PopulationClosed,
 )
-from giveortake.ledger.chain.chain import new_filter
-from giveortake.ledger.chain.entries import plain, request_digest
+from giveortake.ledger.chain.entries import plain, question_digest, request_digest
 from giveortake.ledger.rules import approvals
 from giveortake.ledger.rules.budgets import for_group
 from giveortake.ledger.rules.releases import minute, number_of
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
     from giveortake.accounting.filters import Filter
     from giveortake.advice import Face
-    from giveortake.ledger.chain.chain import Draft
-    from giveortake.ledger.state.state import Book, DataSet, Level, Reserved
+    from giveortake.ledger.chain.chain import Transaction
+    from giveortake.ledger.state.state import DataSet, Level, ReservationRecord, State
 
 
 @final
@@ -199,7 +199,7 @@ class Reservation:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PendingApproval:
     """A spend that the custodian has to approve first."""
 
     request: int
@@ -207,7 +207,7 @@ class Waiting:
 
 
 def reserve(
-    draft: Draft,
+    transaction: Transaction,
     event: Event,
     *,
     dataset: str,
@@ -218,7 +218,7 @@ def reserve(
     version: str | None,
     description: str | None = None,
     record: object = None,
-) -> Reservation | Waiting:
+) -> Reservation | PendingApproval:
     """Charge every level that has not paid yet, or none of them.
 
     Guarantee: the decision and the charge are one transaction that no other writer can enter. A level that refuses
@@ -228,43 +228,45 @@ def reserve(
     """
     if not isinstance(event, Event):
         raise InvalidParameter("event", event, "is not an event", hint='charge what ran, such as events.Pure("0.1")')
-    table = draft.book.dataset_for(dataset, analyst)
-    levels = levels_of(draft.book, table, analyst)
+    table = transaction.state.dataset_for(dataset, analyst)
+    levels = levels_of(transaction.state, table, analyst)
     content = _content(event, table, analyst, key, request=request, question=question)
     if description is not None:
         content["asked"] = plain("asked", description)
     if record is not None:
         content["record"] = plain("record", record)
-    earlier = None if key is None else of_key(draft, analyst, key)
+    earlier = None if key is None else of_key(transaction, analyst, key)
     if earlier is not None:
-        return _again(draft, *earlier, content)
+        return _again(transaction, *earlier, content)
     if version is not None and version != table.version:
         raise LedgerMismatch(f"{dataset!r} is at version {table.version!r} now, not {version!r}", hint="ask again")
-    paid_key = draft.book.paid_key(content)
-    paid = None if paid_key is None else draft.book.paid.get(paid_key)
-    if paid is not None:
-        content["answered_by"] = paid.answer
-        levels = [level for level in levels if level.number not in paid.levels]
-    elif key is None and paid_key is not None:
-        pending = draft.book.unsettled.get((analyst, paid_key[1]))
-        if pending is not None and {level.number for level in levels} <= set(draft.book.reservations[pending].levels):
-            return _reservation(draft, pending, analyst)
-    waiting = _waiting(draft, _approving(draft.book, table, levels), event, table, content)
-    if waiting is not None:
-        return waiting
-    if paid is not None and not levels:
-        original = draft.stored(paid.answer).content["reservation"]
-        repeated = _reservation(draft, paid.by.get(analyst, original), analyst)
+    digest = question_digest(content)
+    release = transaction.state.release(analyst, dataset, digest)
+    if release is not None:
+        content["answered_by"] = release.answer
+        levels = [level for level in levels if level.number not in release.levels]
+    elif key is None:
+        pending = transaction.state.unsettled(analyst, digest)
+        if pending is not None and {level.number for level in levels} <= set(
+            transaction.state.reservations[pending].levels
+        ):
+            return _reservation(transaction, pending, analyst)
+    approval = _pending_approval(transaction, _approving(transaction.state, table, levels), event, table, content)
+    if approval is not None:
+        return approval
+    if release is not None and not levels:
+        original = transaction.stored(release.answer).content["reservation"]
+        repeated = _reservation(transaction, release.by.get(analyst, original), analyst)
         if key is not None:
-            _remember(draft, repeated, content)
+            _remember(transaction, repeated, content)
         return repeated
-    if paid is None:
-        _require_allowance(draft.book, table, levels, analyst)
-    return _charge(draft, levels, event, table, content)
+    if release is None:
+        _require_allowance(transaction.state, table, levels, analyst)
+    return _charge(transaction, levels, event, table, content)
 
 
 def knows(
-    draft: Draft,
+    transaction: Transaction,
     event: Event,
     *,
     dataset: str,
@@ -274,42 +276,48 @@ def knows(
     question: str | None,
 ) -> bool:
     """Whether this was reserved before: under this key, or as this question."""
-    table = draft.book.dataset_for(dataset, analyst)
+    table = transaction.state.dataset_for(dataset, analyst)
     content = _content(event, table, analyst, key, request=request, question=question)
-    earlier = None if key is None else of_key(draft, analyst, key)
+    earlier = None if key is None else of_key(transaction, analyst, key)
     if earlier is not None:
         return earlier[1] == request_digest(content)
-    paid_key = draft.book.paid_key(content)
-    return paid_key is not None and (paid_key in draft.book.paid or (analyst, paid_key[1]) in draft.book.unsettled)
+    digest = question_digest(content)
+    return (
+        transaction.state.release(analyst, dataset, digest) is not None
+        or transaction.state.unsettled(analyst, digest) is not None
+    )
 
 
-def is_paid(draft: Draft, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
+def is_paid(transaction: Transaction, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
     """Whether all levels of the asker paid for this question. What others paid for is not revealed."""
-    table = draft.book.dataset_for(dataset, analyst)
-    if is_answered(draft, event, dataset=dataset, analyst=analyst, question=question):
+    table = transaction.state.dataset_for(dataset, analyst)
+    if is_answered(transaction, event, dataset=dataset, analyst=analyst, question=question):
         return True
-    pending = _pending(draft, event, dataset, analyst, question)
-    levels = {level.number for level in levels_of(draft.book, table, analyst)}
-    return pending is not None and levels <= set(draft.book.reservations[pending].levels)
+    pending = _pending(transaction, event, dataset, analyst, question)
+    levels = {level.number for level in levels_of(transaction.state, table, analyst)}
+    return pending is not None and levels <= set(transaction.state.reservations[pending].levels)
 
 
-def is_answered(draft: Draft, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
+def is_answered(transaction: Transaction, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
     """Whether all levels of the asker paid for a stored answer to this question: it is free under any key."""
-    table = draft.book.dataset_for(dataset, analyst)
-    paid_key = draft.book.paid_key(_content(event, table, analyst, None, request=None, question=question))
-    paid = None if paid_key is None else draft.book.paid.get(paid_key)
-    return paid is not None and {level.number for level in levels_of(draft.book, table, analyst)} <= paid.levels
+    table = transaction.state.dataset_for(dataset, analyst)
+    content = _content(event, table, analyst, None, request=None, question=question)
+    release = transaction.state.release(analyst, dataset, question_digest(content))
+    return (
+        release is not None
+        and {level.number for level in levels_of(transaction.state, table, analyst)} <= release.levels
+    )
 
 
-def is_unsettled(draft: Draft, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
+def is_unsettled(transaction: Transaction, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
     """Whether the asker was charged for this question, and it has no answer yet."""
-    return _pending(draft, event, dataset, analyst, question) is not None
+    return _pending(transaction, event, dataset, analyst, question) is not None
 
 
-def _pending(draft: Draft, event: Event, dataset: str, analyst: str | None, question: str) -> int | None:
-    table = draft.book.dataset_for(dataset, analyst)
-    paid_key = draft.book.paid_key(_content(event, table, analyst, None, request=None, question=question))
-    return None if paid_key is None else draft.book.unsettled.get((analyst, paid_key[1]))
+def _pending(transaction: Transaction, event: Event, dataset: str, analyst: str | None, question: str) -> int | None:
+    table = transaction.state.dataset_for(dataset, analyst)
+    content = _content(event, table, analyst, None, request=None, question=question)
+    return transaction.state.unsettled(analyst, question_digest(content))
 
 
 def _content(
@@ -328,73 +336,75 @@ def _content(
     }
 
 
-def settle(draft: Draft, number: int, answer: object) -> Any:
+def settle(transaction: Transaction, number: int, answer: object) -> Any:
     """Keep the answer of a reservation unless there is one already, and return the one that is kept."""
-    reserved = draft.book.reservations.get(number)
+    reserved = transaction.state.reservations.get(number)
     if reserved is None:
         raise NotFound(f"entry {number} is not a reservation")
-    if reserved.analyst in draft.book.revoked:
+    if reserved.analyst in transaction.state.revoked:
         raise AccessDenied(f"the analyst {reserved.analyst!r} was revoked; the charge stands")
     if reserved.answer is None:
         _require_known(reserved)
-        require_not_stopped(draft.book, reserved)
+        require_not_stopped(transaction.state, reserved)
         stored_answer = plain("answer", answer)
-        draft.add("settled", {"reservation": number, "answer": stored_answer})
+        transaction.add("settled", {"reservation": number, "answer": stored_answer})
         return stored_answer
-    return draft.stored(reserved.answer).content["answer"]
+    return transaction.stored(reserved.answer).content["answer"]
 
 
-def require_not_stopped(book: Book, reserved: Reserved) -> None:
+def require_not_stopped(state: State, reserved: ReservationRecord) -> None:
     """Refuse to store anything for an asker who has met a defect.
 
     Sessions make the same failure of this as of a defect, so that questions which were under way at that moment look
     alike: together they tell no more than the first one.
     """
-    if any(book.levels[level].stopped for level in reserved.own):
+    if any(state.levels[level].stopped for level in reserved.own):
         raise MechanismSpent("a question of this asker has failed by a defect, and nothing more is stored")
 
 
-def fail(draft: Draft, number: int, *, since: datetime | None = None, defect: bool = False) -> None:
+def fail(transaction: Transaction, number: int, *, since: datetime | None = None, defect: bool = False) -> None:
     """Count a failure that the asker is about to observe, unless the answer was already there (before `since`)."""
-    answer = _reserved(draft, number).answer
-    if answer is None or (since is not None and datetime.fromisoformat(draft.stored(answer).at) >= since - _CLOCKS):
-        draft.add("defect" if defect else "failed", {"reservation": number})
+    answer = _reserved(transaction, number).answer
+    if answer is None or (
+        since is not None and datetime.fromisoformat(transaction.stored(answer).at) >= since - _CLOCKS
+    ):
+        transaction.add("defect" if defect else "failed", {"reservation": number})
 
 
-def begin_again(draft: Draft, number: int) -> None:
+def begin_again(transaction: Transaction, number: int) -> None:
     """Count another execution of a reservation that was begun before; refused if the allowance is used up."""
-    reserved = _unanswered(draft, number)
+    reserved = _unanswered(transaction, number)
     if reserved is not None:
         _require_known(reserved)
         for level in reserved.own:
-            _require_failures_left(draft.book.levels[level], reserved.analyst)
-        draft.add("repeated", {"reservation": number})
+            _require_failures_left(transaction.state.levels[level], reserved.analyst)
+        transaction.add("repeated", {"reservation": number})
 
 
-def require_failures_left(draft: Draft, number: int) -> None:
+def require_failures_left(transaction: Transaction, number: int) -> None:
     """Refuse another draw for a reservation whose asker has used up the failure allowance."""
-    reserved = _unanswered(draft, number)
+    reserved = _unanswered(transaction, number)
     if reserved is not None:
         for level in reserved.own:
-            _require_failures_left(draft.book.levels[level], reserved.analyst)
+            _require_failures_left(transaction.state.levels[level], reserved.analyst)
 
 
-def _unanswered(draft: Draft, number: int) -> Reserved | None:
-    reserved = _reserved(draft, number)
+def _unanswered(transaction: Transaction, number: int) -> ReservationRecord | None:
+    reserved = _reserved(transaction, number)
     return reserved if reserved.answer is None else None
 
 
-def _reserved(draft: Draft, number: int) -> Reserved:
-    reserved = draft.book.reservations.get(number)
+def _reserved(transaction: Transaction, number: int) -> ReservationRecord:
+    reserved = transaction.state.reservations.get(number)
     if reserved is None:
         raise NotFound(f"entry {number} is not a reservation")
     return reserved
 
 
-def _require_allowance(book: Book, table: DataSet, levels: list[Level], analyst: str | None) -> None:
+def _require_allowance(state: State, table: DataSet, levels: list[Level], analyst: str | None) -> None:
     """Refuse an asker with too many failures or questions of their own; those of others do not count."""
     kind = "population" if analyst is None else "analyst"
-    own = [level for level in levels if level.kind == kind] or [book.population(table.population)]
+    own = [level for level in levels if level.kind == kind] or [state.population(table.population)]
     for level in own:
         _require_failures_left(level, analyst)
         if level.questions is not None and level.asked >= level.questions:
@@ -422,9 +432,9 @@ def _require_failures_left(level: Level, analyst: str | None) -> None:
         )
 
 
-def _approving(book: Book, table: DataSet, levels: list[Level]) -> list[Level]:
+def _approving(state: State, table: DataSet, levels: list[Level]) -> list[Level]:
     """The levels whose approval thresholds apply: also those above, which depend on the spend alone."""
-    above = [book.population(table.population), table.level]
+    above = [state.population(table.population), table.level]
     return [*(level for level in above if level not in levels), *levels] if levels else levels
 
 
@@ -435,53 +445,53 @@ def level_event(event: Event, level: Level, table: DataSet) -> Event:
     return for_group(event, table.rows_per_person, level.neighbours)
 
 
-def levels_of(book: Book, table: DataSet, analyst: str | None) -> list[Level]:
+def levels_of(state: State, table: DataSet, analyst: str | None) -> list[Level]:
     """The levels that have to admit a question of this analyst to this data set."""
-    above = [book.population(table.population), table.level]
+    above = [state.population(table.population), table.level]
     if analyst is None:
         return above
-    book.dataset_for(table.level.name, analyst)
-    own = [grant.level for grant in book.grants_of(analyst, table.level.name)]
+    state.dataset_for(table.level.name, analyst)
+    own = [grant.level for grant in state.grants_of(analyst, table.level.name)]
     return own if above[0].allotted else [*above, *own]
 
 
-def of_key(draft: Draft, analyst: str | None, key: str) -> tuple[int, str] | None:
+def of_key(transaction: Transaction, analyst: str | None, key: str) -> tuple[int, str] | None:
     """The reservation that an analyst's key stands for, and the digest of the key's request; None if it is new."""
-    number = draft.book.keys.get((analyst, key))
+    number = transaction.state.keys.get((analyst, key))
     if number is not None:
-        return number, request_digest(draft.stored(number).content)
-    alias = draft.book.aliases.get((analyst, key))
+        return number, request_digest(transaction.stored(number).content)
+    alias = transaction.state.aliases.get((analyst, key))
     if alias is None:
         return None
-    content = draft.stored(alias).content
-    return draft.book.ids[content["release"]], content["request"]
+    content = transaction.stored(alias).content
+    return transaction.state.ids[content["release"]], content["request"]
 
 
-def _remember(draft: Draft, reservation: Reservation, content: dict[str, Any]) -> None:
+def _remember(transaction: Transaction, reservation: Reservation, content: dict[str, Any]) -> None:
     """Note a further key of a release, while the asker has questions left and the release has few such keys.
 
     It counts as a question. Any other key is not remembered: it finds the same answer by the question, as long as the
     table has this version.
     """
-    book, analyst = draft.book, content["analyst"]
-    askers = book.askers(analyst, reservation.dataset)
+    state, analyst = transaction.state, content["analyst"]
+    askers = state.askers(analyst, reservation.dataset)
     has_room = all(level.questions is None or level.asked < level.questions for level in askers)
-    if has_room and book.aliased(analyst, reservation.id) < ALIASES:
+    if has_room and state.aliased(analyst, reservation.id) < ALIASES:
         alias = {"analyst": analyst, "key": content["key"], "release": reservation.id}
-        draft.add("alias", {**alias, "request": request_digest(content)})
+        transaction.add("alias", {**alias, "request": request_digest(content)})
 
 
-def _again(draft: Draft, earlier: int, request: str, content: dict[str, Any]) -> Reservation:
+def _again(transaction: Transaction, earlier: int, request: str, content: dict[str, Any]) -> Reservation:
     if request != request_digest(content):
         raise IdempotencyConflict(
             f"the key {content['key']!r} was used for another request",
             hint="use a new key for a new request",
         )
-    _require_known(draft.book.reservations[earlier])
-    return _reservation(draft, earlier, content["analyst"])
+    _require_known(transaction.state.reservations[earlier])
+    return _reservation(transaction, earlier, content["analyst"])
 
 
-def _require_known(reserved: Reserved) -> None:
+def _require_known(reserved: ReservationRecord) -> None:
     """Refuse a reservation whose answer may have been released and then lost."""
     if reserved.answer is None and reserved.lost is not None:
         raise LedgerMismatch(
@@ -490,13 +500,13 @@ def _require_known(reserved: Reserved) -> None:
         )
 
 
-def _waiting(
-    draft: Draft, levels: list[Level], event: Event, table: DataSet, content: dict[str, Any]
-) -> Waiting | None:
+def _pending_approval(
+    transaction: Transaction, levels: list[Level], event: Event, table: DataSet, content: dict[str, Any]
+) -> PendingApproval | None:
     """Whether some level finds this spend large, more than its threshold would admit, and nobody has approved it."""
     large = _finding_large(levels, event, table)
-    request = None if large is None else approvals.decide(draft, content)
-    return None if large is None or request is None else Waiting(request, large.name)
+    request = None if large is None else approvals.decide(transaction, content)
+    return None if large is None or request is None else PendingApproval(request, large.name)
 
 
 def _finding_large(levels: list[Level], event: Event, table: DataSet) -> Level | None:
@@ -504,23 +514,25 @@ def _finding_large(levels: list[Level], event: Event, table: DataSet) -> Level |
         (
             level
             for level in levels
-            if level.approval is not None and not new_filter(level.approval).admits(level_event(event, level, table))
+            if level.approval is not None and not filter_of(level.approval).admits(level_event(event, level, table))
         ),
         None,
     )
 
 
 def would_wait(
-    draft: Draft, event: Event, *, dataset: str, analyst: str | None, request: object, question: str | None
+    transaction: Transaction, event: Event, *, dataset: str, analyst: str | None, request: object, question: str | None
 ) -> bool:
     """Whether some level finds this spend large, and it is not approved yet."""
-    table = draft.book.dataset_for(dataset, analyst)
-    levels = _approving(draft.book, table, levels_of(draft.book, table, analyst))
+    table = transaction.state.dataset_for(dataset, analyst)
+    levels = _approving(transaction.state, table, levels_of(transaction.state, table, analyst))
     content = _content(event, table, analyst, None, request=request, question=question)
-    return _finding_large(levels, event, table) is not None and not approvals.is_approved(draft, content)
+    return _finding_large(levels, event, table) is not None and not approvals.is_approved(transaction, content)
 
 
-def _charge(draft: Draft, levels: list[Level], event: Event, table: DataSet, content: dict[str, Any]) -> Reservation:
+def _charge(
+    transaction: Transaction, levels: list[Level], event: Event, table: DataSet, content: dict[str, Any]
+) -> Reservation:
     charged: dict[int, Filter] = {}
     content["levels"] = {}
     for level in levels:
@@ -532,11 +544,11 @@ def _charge(draft: Draft, levels: list[Level], event: Event, table: DataSet, con
             )
         level_charge = level_event(event, level, table)
         content["levels"][str(level.number)] = None if level_charge == event else level_charge.to_dict()
-        guard = draft.filter_of(level)
+        guard = transaction.filter_of(level)
         if guard is not None:
             charged[level.number] = _admitted(guard, level, level_charge)
     content["id"] = secrets.token_hex(12)
-    new = draft.add("reserved", content, charged)
+    new = transaction.add("reserved", content, charged)
     answer = content["answered_by"]
     return Reservation(
         new.number,
@@ -545,9 +557,9 @@ def _charge(draft: Draft, levels: list[Level], event: Event, table: DataSet, con
         tuple(level.name for level in levels),
         fresh=True,
         settled=answer is not None,
-        answer=None if answer is None else draft.stored(answer).content["answer"],
+        answer=None if answer is None else transaction.stored(answer).content["answer"],
         id=content["id"],
-        **_paid(draft, content),
+        **_payment(transaction, content),
     )
 
 
@@ -566,22 +578,23 @@ def _admitted(guard: Filter, level: Level, event: Event) -> Filter:
     return after
 
 
-def _paid(draft: Draft, content: Mapping[str, Any]) -> dict[str, str]:
+def _payment(transaction: Transaction, content: Mapping[str, Any]) -> dict[str, str]:
     """When the asker first paid for the stored answer of a reservation, and by which one; nothing of other askers."""
-    paid_key = None if content["answered_by"] is None else draft.book.paid_key(content)
-    paid = None if paid_key is None else draft.book.paid.get(paid_key)
-    own = None if paid is None else paid.by.get(content["analyst"])
+    analyst, dataset = content["analyst"], content["dataset"]
+    is_answered_before = content["answered_by"] is not None
+    release = transaction.state.release(analyst, dataset, question_digest(content)) if is_answered_before else None
+    own = None if release is None else release.by.get(analyst)
     if own is None:
         return {}
-    first = draft.stored(own)
+    first = transaction.stored(own)
     return {"paid_at": first.at, "original": first.content["id"]}
 
 
-def _reservation(draft: Draft, number: int, analyst: str | None) -> Reservation:
+def _reservation(transaction: Transaction, number: int, analyst: str | None) -> Reservation:
     """An earlier reservation, as this asker may see it."""
-    reserved = draft.book.reservations[number]
-    answer = None if reserved.answer is None else draft.stored(reserved.answer).content["answer"]
-    entry = draft.stored(number)
+    reserved = transaction.state.reservations[number]
+    answer = None if reserved.answer is None else transaction.stored(reserved.answer).content["answer"]
+    entry = transaction.stored(number)
     free = not entry.content["levels"] and entry.content["answered_by"] is not None
     own = {"paid_at": entry.at} if reserved.analyst == analyst else {}
     return Reservation(
@@ -593,17 +606,17 @@ def _reservation(draft: Draft, number: int, analyst: str | None) -> Reservation:
         settled=reserved.answer is not None,
         answer=answer,
         id=reserved.id,
-        **(_paid(draft, entry.content) if free else own),
+        **(_payment(transaction, entry.content) if free else own),
     )
 
 
-def released(draft: Draft, release: str, analyst: str | None) -> Reservation:
+def released(transaction: Transaction, release: str, analyst: str | None) -> Reservation:
     """The reservation with this release id: an analyst's own; the custodian finds everybody's."""
-    return _reservation(draft, number_of(draft, release, analyst), analyst)
+    return _reservation(transaction, number_of(transaction, release, analyst), analyst)
 
 
 def profiles(
-    draft: Draft, dataset: str, analyst: str | None, version: str, before: int | None = None
+    transaction: Transaction, dataset: str, analyst: str | None, version: str, before: int | None = None
 ) -> list[tuple[Any, str, Any]]:
     """The request, the id and the stored answer of each profile of this version, the newest first.
 
@@ -612,28 +625,31 @@ def profiles(
     Guarantee: one is found only if every level that the asker draws on has paid for it. What is made of a profile is
     post-processing for those levels, and for no other.
     """
-    book = draft.book
-    table = book.dataset_for(dataset, analyst)  # first, so that nobody learns whether others have a profile
-    if dataset not in book.profiles:
+    state = transaction.state
+    table = state.dataset_for(dataset, analyst)  # first, so that nobody learns whether others have a profile
+    if dataset not in state.profiles:
         return []
-    own = {level.number for level in levels_of(book, table, analyst)}
-    payer = analyst if book.population(table.population).allotted else None
+    own = {level.number for level in levels_of(state, table, analyst)}
     profiles_by_answer: dict[int, tuple[Any, str, Any]] = {}
-    for number in reversed(book.profiles[dataset]):
-        reserved = book.reservations[number]
+    for number in reversed(state.profiles[dataset]):
+        reserved = state.reservations[number]
         if analyst is not None and reserved.analyst != analyst:
             continue  # nobody learns of another's reservation of the same profile
-        paid = None if reserved.question is None else book.paid.get((payer, reserved.question))
-        is_early = before is None or (paid is not None and paid.answer < before)
+        release = state.release(analyst, dataset, reserved.question)
+        is_early = before is None or (release is not None and release.answer < before)
         if (
             reserved.version == version
-            and paid is not None
-            and own <= paid.levels
-            and paid.answer not in profiles_by_answer
+            and release is not None
+            and own <= release.levels
+            and release.answer not in profiles_by_answer
             and is_early
         ):
-            request = draft.stored(number).content["request"]
-            profiles_by_answer[paid.answer] = request, reserved.id, draft.stored(paid.answer).content["answer"]
+            request = transaction.stored(number).content["request"]
+            profiles_by_answer[release.answer] = (
+                request,
+                reserved.id,
+                transaction.stored(release.answer).content["answer"],
+            )
     return list(profiles_by_answer.values())
 
 
@@ -644,42 +660,35 @@ def _checked_key(key: object) -> str:
     raise InvalidParameter("key", key, f"is not a text of 1 to {_LONGEST_KEY} characters")
 
 
-def keep(draft: Draft, number: int, index: int, content: object) -> Any:
+def keep(transaction: Transaction, number: int, index: int, content: object) -> Any:
     """Keep the draw at an index, which has to be the next one.
 
     Guarantee: whoever is behind, because somebody else went on or because they were interrupted, is refused before
     anything is written, and what they drew is forgotten. So there is one sequence of draws, and nobody who was not
     told of the last one adds to it.
     """
-    reserved = _unsettled(draft, number)
-    if not draft.book.is_next(reserved.number, index):
+    reserved = _unsettled(transaction, number)
+    if not transaction.state.is_next(reserved.number, index):
         raise LedgerMismatch(
             "what is drawn here has gone on elsewhere, or was interrupted", hint="open it again: what was drawn is kept"
         )
-    require_not_stopped(draft.book, reserved)
+    require_not_stopped(transaction.state, reserved)
     draw = plain("drawn", content)
-    draft.add("drawn", {"reservation": number, "place": index, "drawn": draw})
+    transaction.add("drawn", {"reservation": number, "place": index, "drawn": draw})
     return draw
 
 
-def draws_of(draft: Draft, number: int) -> list[Any]:
+def draws_of(transaction: Transaction, number: int) -> list[Any]:
     """What was drawn for a reservation so far, in order."""
-    book, reservation = draft.book, _reservation_of_draws(draft, number).number
-    entries = takewhile(lambda entry: entry is not None, (book.drawn(reservation, index) for index in count()))
-    return [draft.stored(entry).content["drawn"] for entry in entries if entry is not None]
+    state, reservation = transaction.state, _reserved(transaction, number).number
+    entries = takewhile(lambda entry: entry is not None, (state.drawn(reservation, index) for index in count()))
+    return [transaction.stored(entry).content["drawn"] for entry in entries if entry is not None]
 
 
-def _unsettled(draft: Draft, number: int) -> Reserved:
-    reserved = _reservation_of_draws(draft, number)
-    if reserved.analyst in draft.book.revoked:
+def _unsettled(transaction: Transaction, number: int) -> ReservationRecord:
+    reserved = _reserved(transaction, number)
+    if reserved.analyst in transaction.state.revoked:
         raise AccessDenied(f"the analyst {reserved.analyst!r} was revoked; the charge stands")
     if reserved.answer is not None or reserved.lost is not None:
         raise LedgerMismatch("nothing more is drawn for what has an answer, or may have lost it")
-    return reserved
-
-
-def _reservation_of_draws(draft: Draft, number: int) -> Reserved:
-    reserved = draft.book.reservations.get(number)
-    if reserved is None:
-        raise NotFound(f"entry {number} is not a reservation")
     return reserved

@@ -1,9 +1,9 @@
 """Checkpoints: what the entries so far add up to, written down beside them, and its hash in the chain.
 
-Guarantee: a ledger that is opened from a checkpoint is the one that is read from its first entry on. The book after a
+Guarantee: a ledger that is opened from a checkpoint is the one that is read from its first entry on. The state after a
 checkpoint's entry is a function of the entries before it: of what is small, the text of the checkpoint holds all; of
-the rest it holds hashes (`Hashes`, `Finds`). The entry holds the hash of that text, and the mark holds the hash of a
-later entry, or of this one. So a text that was edited, an older one in its place, or one of another ledger does not
+the rest it holds hashes (`Hashes`, `EntryIndex`). The entry holds the hash of that text, and the mark holds the hash of
+a later entry, or of this one. So a text that was edited, an older one in its place, or one of another ledger does not
 match; and a checkpoint that the mark does not remember yet is not believed, but derived again from the one before.
 """
 
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, final, get_arg
 
 from giveortake.errors import LedgerDamaged
 from giveortake.ledger.chain.entries import RESTORE, canonical, digest
-from giveortake.ledger.chain.index import Array, Finds, Hashes
-from giveortake.ledger.chain.store import Transaction
+from giveortake.ledger.chain.index import Array, EntryIndex, Hashes
+from giveortake.ledger.chain.store import Tables
 from giveortake.ledger.rules.budgets import promise_from_json
-from giveortake.ledger.state.state import Book, DataSet, Grant, Level, Listed, Requested, Token
+from giveortake.ledger.state.state import ApprovalRequest, DataSet, EntryList, Grant, Level, State, Token
 from giveortake.privacy import Guarantee, Neighbours, Unit
 from giveortake.privacy.documents import promise_to_json
 
@@ -32,25 +32,25 @@ if TYPE_CHECKING:
 
 Known: TypeAlias = "Mapping[Any, Mapping[int, Any]]"
 
-_WRITING = 5  # version of what `_encoded` writes, and of what a book forgets
+_WRITING = 5  # version of what `_encoded` writes, and of what a state forgets
 EVERY = 1024  # entries: reading as many takes a second where a million charges are behind them
-_BESIDE = frozenset({"finds", "hashes", "reader", "rows", "_recent", "_settlements"})
+_BESIDE = frozenset({"entry_index", "hashes", "reader", "rows", "_recent", "_settlements"})
 _PARTS = {
     DataSet: "data set",
     Grant: "grant",
     Level: "level",
-    Listed: "listed release",
-    Requested: "request",
+    EntryList: "listed release",
+    ApprovalRequest: "request",
     Token: "token",
 }  # with the names by which the shape knows them
-_WHOLE = {Level: "levels", Requested: "requests_by_id"}  # the field that holds what several fields refer to
-_NAMES = {"Guarantee": Guarantee, "Neighbours": Neighbours, "Transaction": Transaction, "Unit": Unit}
+_WHOLE = {Level: "levels", ApprovalRequest: "requests_by_id"}  # the field that holds what several fields refer to
+_NAMES = {"Guarantee": Guarantee, "Neighbours": Neighbours, "Tables": Tables, "Unit": Unit}
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The state of a book as text, with the chunks of hashes that changed since the last checkpoint."""
+    """The state of a ledger as text, with the chunks of hashes that changed since the last checkpoint."""
 
     text: str
     chunks: Mapping[str, Mapping[int, bytes]]
@@ -58,26 +58,26 @@ class Checkpoint:
     buckets: Array
 
 
-def checkpoint_of(book: Book) -> Checkpoint:
-    """Make a checkpoint of a book, without changing the book."""
-    anchors, buckets = book.hashes.sealed(book.reader), book.finds.sealed(book.reader)
+def checkpoint_of(state: State) -> Checkpoint:
+    """Make a checkpoint of a state, without changing the state."""
+    anchors, buckets = state.hashes.sealed(state.reader), state.entry_index.sealed(state.reader)
     chunks = {array.name: array.seal() for array in (anchors, buckets)}
-    state = {name: _encoded(getattr(book, name), kind) for name, kind in _state_hints().items()}
-    state |= {name: [[key, _fields(part)] for key, part in getattr(book, name).items()] for name in _WHOLE.values()}
-    text = canonical({"anchors": anchors.top, "finds": buckets.top, "state": state})  # type: ignore[dict-item]  # (JSON)
+    content = {name: _encoded(getattr(state, name), kind) for name, kind in _state_hints().items()}
+    content |= {name: [[key, _fields(part)] for key, part in getattr(state, name).items()] for name in _WHOLE.values()}
+    text = canonical({"anchors": anchors.top, "finds": buckets.top, "state": content})  # type: ignore[dict-item]  # (JSON)
     return Checkpoint(text, chunks, anchors, buckets)
 
 
-def advance(book: Book, checkpoint: Checkpoint, *, forget: bool) -> None:
-    """Continue from a checkpoint of this book; with `forget`, drop from memory what it holds only as hashes."""
-    book.hashes.advance(checkpoint.anchors, forget=forget)
-    book.finds.advance(checkpoint.buckets, book.hashes.head, forget=forget)
+def advance(state: State, checkpoint: Checkpoint, *, forget: bool) -> None:
+    """Continue from a checkpoint of this state; with `forget`, drop from memory what it holds only as hashes."""
+    state.hashes.advance(checkpoint.anchors, forget=forget)
+    state.entry_index.advance(checkpoint.buckets, state.hashes.head, forget=forget)
     if forget:
-        book.forget_recent()
+        state.forget_recent()
 
 
 def content_of(text: str) -> dict[str, Json]:
-    """The content of a checkpoint's entry: the hash of its text, and the shape of the book in it."""
+    """The content of a checkpoint's entry: the hash of its text, and the shape of the state in it."""
     return {"digest": digest(text), "shape": shape()}
 
 
@@ -86,37 +86,38 @@ def is_known(entry: Entry) -> bool:
     return entry.kind == "checkpoint" and entry.content.get("shape") == shape()
 
 
-def require_derived(book: Book, entry: Entry) -> Checkpoint:
-    """Return the checkpoint that the book leads to; LedgerDamaged if the entry says something else."""
-    checkpoint = checkpoint_of(book)
+def require_derived(state: State, entry: Entry) -> Checkpoint:
+    """Return the checkpoint that the state leads to; LedgerDamaged if the entry says something else."""
+    checkpoint = checkpoint_of(state)
     if entry.content != content_of(checkpoint.text):
         raise LedgerDamaged(f"the checkpoint at entry {entry.number} does not follow from history", hint=RESTORE)
     return checkpoint
 
 
-def book_at(transaction: Transaction, number: int, text: str) -> Book:
-    """Rebuild the book from the text of the checkpoint at entry `number`."""
-    entry = transaction.entry(number)
+def state_at(tables: Tables, number: int, text: str) -> State:
+    """Rebuild the state from the text of the checkpoint at entry `number`."""
+    entry = tables.entry(number)
     if not is_known(entry) or not text.isascii() or entry.content.get("digest") != digest(text):
         raise LedgerDamaged(f"the checkpoint at entry {number} is not what the chain says", hint=RESTORE)
     content, base = json.loads(text), number - 1
-    state: dict[str, Any] = content["state"]
+    encoded_fields: dict[str, Any] = content["state"]
     known: Known = {
-        kind: {key: _instance(kind, encoded, {}) for key, encoded in state.pop(name)} for kind, name in _WHOLE.items()
+        kind: {key: _instance(kind, encoded, {}) for key, encoded in encoded_fields.pop(name)}
+        for kind, name in _WHOLE.items()
     }
-    parts: dict[str, Any] = {name: _read(value, _state_hints()[name], known) for name, value in state.items()}
+    parts: dict[str, Any] = {name: _read(value, _state_hints()[name], known) for name, value in encoded_fields.items()}
     parts |= {_WHOLE[kind]: objects for kind, objects in known.items()}
-    book = Book(**parts)
-    book.hashes = Hashes(base, entry.previous, Array("anchors", content["anchors"], number))
-    book.finds = Finds(base, Array("finds", content["finds"], number))
-    book.reader = transaction
-    return book
+    state = State(**parts)
+    state.hashes = Hashes(base, entry.previous, Array("anchors", content["anchors"], number))
+    state.entry_index = EntryIndex(base, Array("finds", content["finds"], number))
+    state.reader = tables
+    return state
 
 
 @cache
 def shape() -> str:
-    """A digest of a book's fields, their types and their encoding: it tells the formats of versions apart."""
-    kinds: dict[Any, str] = {Book: "book", **_PARTS}
+    """A digest of a state's fields, their types and their encoding: it tells the formats of versions apart."""
+    kinds: dict[Any, str] = {State: "book", **_PARTS}
     fields_by_kind: Any = [
         [stored_name, *(f"{name}: {_type_in_words(hint)}" for name, hint in _hints(kind).items())]
         for kind, stored_name in kinds.items()
@@ -138,14 +139,14 @@ def _type_in_words(hint: Any) -> str:
 
 @cache
 def _state_hints() -> dict[str, Any]:
-    """The fields of a book that a checkpoint writes, besides those of `_WHOLE`, with their types."""
-    return {name: hint for name, hint in _hints(Book).items() if name not in _WHOLE.values()}
+    """The fields of a state that a checkpoint writes, besides those of `_WHOLE`, with their types."""
+    return {name: hint for name, hint in _hints(State).items() if name not in _WHOLE.values()}
 
 
 @cache
 def _hints(kind: type) -> dict[str, Any]:
     hints = get_type_hints(kind, localns=_NAMES)
-    return {part.name: hints[part.name] for part in fields(kind) if kind is not Book or part.name not in _BESIDE}
+    return {part.name: hints[part.name] for part in fields(kind) if kind is not State or part.name not in _BESIDE}
 
 
 def _fields(value: Any) -> dict[str, Any]:
@@ -158,7 +159,7 @@ def _instance(kind: Any, content: Mapping[str, Any], known: Known) -> Any:
 
 
 def _encoded(value: Any, kind: Any) -> Any:
-    """Encode a part of a book as JSON; dictionaries keep the order in which entries filled them."""
+    """Encode a part of a state as JSON; dictionaries keep the order in which entries filled them."""
     origin, parts = get_origin(kind), get_args(kind)
     if value is None or kind in {Any, bool, int, str} or origin is Literal:
         return value

@@ -1,9 +1,9 @@
 """The state of a ledger: a pure fold over the entries of its chain.
 
-- The records in a book: levels that are charged, data sets, grants, reservations and stored answers.
+- What it holds: levels that are charged, data sets, grants, reservations and stored answers.
 - What is small stays in memory, and a checkpoint writes it down (`checkpoints`); what grows with every charge is looked
   up (`chain.index`), and read from the entries.
-- What each kind of entry adds to a book: one function a kind, each given the entry's number and its content.
+- What each kind of entry adds to the state: one function a kind, each given the entry's number and its content.
 - They decide nothing: an entry that does not follow from those before it is LedgerDamaged.
 """
 
@@ -28,7 +28,7 @@ from giveortake.ledger.chain.entries import (
     entries_of,
     question_digest,
 )
-from giveortake.ledger.chain.index import Finds, Hashes, name_of
+from giveortake.ledger.chain.index import EntryIndex, Hashes, name_of
 from giveortake.ledger.rules.budgets import charged_for, larger, promise_from_json
 from giveortake.privacy import Unit
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from giveortake.ledger.chain.entries import Json
-    from giveortake.ledger.chain.store import Transaction
+    from giveortake.ledger.chain.store import Tables
     from giveortake.privacy import Guarantee, Neighbours
 
 
@@ -114,7 +114,7 @@ class Grant:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Reserved:
+class ReservationRecord:
     """One reservation, and the entry that holds its answer, once there is one."""
 
     number: int
@@ -132,7 +132,7 @@ class Reserved:
 
 @final
 @dataclass(slots=True)
-class Paid:
+class Release:
     """A stored answer, the levels that have paid for it, and the first reservation by which each asker did."""
 
     answer: int
@@ -155,7 +155,7 @@ class Token:
 
 @final
 @dataclass(slots=True)
-class Requested:
+class ApprovalRequest:
     """A large spend that somebody asked for, and what the custodian decided. `digest` says what was asked."""
 
     number: int
@@ -169,22 +169,22 @@ class Requested:
 
 Content: TypeAlias = "Mapping[str, Any]"
 
-DONE = 200  # closed requests of each analyst that a book remembers
+DONE = 200  # closed requests of each analyst that the state remembers
 
 
-def _ledger(book: Book, _number: int, content: Content) -> None:
+def _ledger(state: State, _number: int, content: Content) -> None:
     if content["format"] != FORMAT:
         raise LedgerTooNew(f"this giveortake does not know the format {content['format']!r}", hint=UPGRADE)
-    book.ledger = content["ledger"]
+    state.ledger = content["ledger"]
 
 
-def _population(book: Book, number: int, content: Content) -> None:
-    book.populations[content["name"]] = _level(book, number, "population", content, content["budget"]["neighbours"])
+def _population(state: State, number: int, content: Content) -> None:
+    state.populations[content["name"]] = _level(state, number, "population", content, content["budget"]["neighbours"])
 
 
-def _dataset(book: Book, number: int, content: Content) -> None:
-    level = _level(book, number, "data set", content, book.populations[content["population"]].neighbours)
-    book.datasets[content["name"]] = DataSet(
+def _dataset(state: State, number: int, content: Content) -> None:
+    level = _level(state, number, "data set", content, state.populations[content["population"]].neighbours)
+    state.datasets[content["name"]] = DataSet(
         level,
         content["population"],
         level.unit,
@@ -192,32 +192,32 @@ def _dataset(book: Book, number: int, content: Content) -> None:
         content["domains"],
         [],
     )
-    _version(book, number, content)
+    _version(state, number, content)
 
 
-def _declared(book: Book, number: int, content: Content) -> None:
-    book.datasets[content["name"]].domains = content["domains"]
-    _version(book, number, content)
+def _declared(state: State, number: int, content: Content) -> None:
+    state.datasets[content["name"]].domains = content["domains"]
+    _version(state, number, content)
 
 
-def _version(book: Book, _number: int, content: Content) -> None:
-    book.datasets[content["name"]].versions.append((content["version"], content["fingerprint"]))
+def _version(state: State, _number: int, content: Content) -> None:
+    state.datasets[content["name"]].versions.append((content["version"], content["fingerprint"]))
     if content["fingerprint"] is not None:
-        book.fingerprints.setdefault(content["fingerprint"], content["name"])
+        state.fingerprints.setdefault(content["fingerprint"], content["name"])
 
 
-def _analyst(book: Book, number: int, content: Content) -> None:
+def _analyst(state: State, number: int, content: Content) -> None:
     datasets = tuple(content["datasets"])
-    level = _level(book, number, "analyst", content, book.datasets[datasets[0]].level.neighbours)
-    book.grants[content["name"], datasets] = Grant(level, content["name"], datasets)
-    _allot(book, level, content)
+    level = _level(state, number, "analyst", content, state.datasets[datasets[0]].level.neighbours)
+    state.grants[content["name"], datasets] = Grant(level, content["name"], datasets)
+    _allot(state, level, content)
 
 
-def _allot(book: Book, level: Level, content: Content) -> None:
+def _allot(state: State, level: Level, content: Content) -> None:
     """Count what a grant takes from the levels above it."""
     assert level.budget is not None or "above" not in content  # noqa: S101 (what takes nothing has no budget)
     for above, deduction in content.get("above", {}).items():
-        giver = book.levels[int(above)]
+        giver = state.levels[int(above)]
         giver.allotments[level.number] = larger(giver.allotments.get(level.number), level.budget)  # type: ignore[arg-type]  # (see above)
         if "rest" in deduction:
             giver.guarded, giver.initial = promise_from_json(deduction["rest"]), deduction["filter"]
@@ -226,155 +226,150 @@ def _allot(book: Book, level: Level, content: Content) -> None:
             giver.charged = True
 
 
-def _revoked(book: Book, _number: int, content: Content) -> None:
-    book.revoked.add(content["analyst"])
+def _revoked(state: State, _number: int, content: Content) -> None:
+    state.revoked.add(content["analyst"])
 
 
-def _readmitted(book: Book, _number: int, content: Content) -> None:
-    book.revoked.discard(content["analyst"])
+def _readmitted(state: State, _number: int, content: Content) -> None:
+    state.revoked.discard(content["analyst"])
 
 
-def _reserved(book: Book, number: int, content: Content) -> None:
-    reserved = book.reserved_as(number, content)
+def _reserved(state: State, number: int, content: Content) -> None:
+    reserved = state.reserved_as(number, content)
     if content["key"] is not None:
-        _note_key(book, number, "key", content)
-    book.remember(reserved)
-    book.note(number, "id", reserved.id)
-    book.asked += 1
+        _note_key(state, number, "key", content)
+    state.remember(reserved)
+    state.note(number, "id", reserved.id)
+    state.asked += 1
     for level in reserved.levels:
-        book.levels[level].charged = True
+        state.levels[level].charged = True
     if reserved.answer is None:
         for level in reserved.own:
-            book.levels[level].asked += 1
+            state.levels[level].asked += 1
         if reserved.question is not None:
-            book.note(number, "asked", content["analyst"], reserved.question)
+            state.note(number, "asked", content["analyst"], reserved.question)
     elif reserved.question is not None:
-        payer = _payer(book, reserved)
-        if book.first("paid", payer, reserved.question) is None:
+        payer = state.payer(reserved.analyst, reserved.dataset)
+        if state.first("paid", payer, reserved.question) is None:
             raise LedgerDamaged(f"entry {number} gives out an answer that is not there", hint=RESTORE)
         if reserved.levels:
-            book.note(number, "paid", payer, reserved.question)
-    for name in approval_digests(content) if book.requests else ():
-        if (request := book.requests.pop(name, None)) is not None:
+            state.note(number, "paid", payer, reserved.question)
+    for name in approval_digests(content) if state.requests else ():
+        if (request := state.requests.pop(name, None)) is not None:
             request.state = "used"
-            _forget_requests(book, request.analyst)
+            _forget_requests(state, request.analyst)
     if isinstance(content["request"], dict) and "profile" in content["request"]:
-        book.note(number, "profile", content["dataset"])
+        state.note(number, "profile", content["dataset"])
 
 
-def _alias(book: Book, number: int, content: Content) -> None:
+def _alias(state: State, number: int, content: Content) -> None:
     """Count a further key for a release that is paid and answered as one question; it charges nothing."""
-    analyst, reserved = content["analyst"], book.reservations[book.ids[content["release"]]]
-    if reserved.answer is None or _payer(book, reserved) not in {None, analyst}:
+    analyst, reserved = content["analyst"], state.reservations[state.ids[content["release"]]]
+    if reserved.answer is None or state.payer(reserved.analyst, reserved.dataset) not in {None, analyst}:
         raise LedgerDamaged(f"entry {number} gives out an answer that is not there", hint=RESTORE)
-    _note_key(book, number, "alias", content)
-    book.note(number, "aliased", analyst, reserved.id)
-    for level in book.askers(analyst, reserved.dataset):
+    _note_key(state, number, "alias", content)
+    state.note(number, "aliased", analyst, reserved.id)
+    for level in state.askers(analyst, reserved.dataset):
         level.asked += 1
 
 
-def _note_key(book: Book, number: int, kind: str, content: Content) -> None:
+def _note_key(state: State, number: int, kind: str, content: Content) -> None:
     name = content["analyst"], content["key"]
-    if name in book.keys or name in book.aliases:
+    if name in state.keys or name in state.aliases:
         raise LedgerDamaged(f"entry {number} uses an idempotency key twice", hint=RESTORE)
-    book.note(number, kind, *name)
+    state.note(number, kind, *name)
 
 
-def _payer(book: Book, reserved: Reserved) -> str | None:
-    """Who may see a stored answer: where analysts have allotments, only who paid for it; else everybody."""
-    return reserved.analyst if book.populations[book.datasets[reserved.dataset].population].allotted else None
-
-
-def _settled(book: Book, number: int, content: Content) -> None:
-    reserved = book.reservations.get(content["reservation"])
+def _settled(state: State, number: int, content: Content) -> None:
+    reserved = state.reservations.get(content["reservation"])
     if reserved is None or reserved.answer is not None:
         raise LedgerDamaged(f"entry {number} settles what is not waiting for an answer", hint=RESTORE)
-    book.note(number, "settled", reserved.number)
-    book.remember_settlement(number, reserved.number)
+    state.note(number, "settled", reserved.number)
+    state.remember_settlement(number, reserved.number)
     if reserved.question is not None:
-        payer = _payer(book, reserved)
-        if book.first("paid", payer, reserved.question) is None:
-            book.note(number, "paid", payer, reserved.question)
+        payer = state.payer(reserved.analyst, reserved.dataset)
+        if state.first("paid", payer, reserved.question) is None:
+            state.note(number, "paid", payer, reserved.question)
 
 
-def _drawn(book: Book, number: int, content: Content) -> None:
-    reserved, index = book.reservations.get(content["reservation"]), content["place"]
-    if reserved is None or reserved.answer is not None or not book.is_next(reserved.number, index):
+def _drawn(state: State, number: int, content: Content) -> None:
+    reserved, index = state.reservations.get(content["reservation"]), content["place"]
+    if reserved is None or reserved.answer is not None or not state.is_next(reserved.number, index):
         raise LedgerDamaged(f"entry {number} was drawn for what is not waiting for it", hint=RESTORE)
-    book.note(number, "drawn", reserved.number, index)
+    state.note(number, "drawn", reserved.number, index)
     for level in reserved.own:
-        book.levels[level].steps += 1
+        state.levels[level].steps += 1
 
 
-def _failed(book: Book, number: int, content: Content) -> None:
-    reserved = book.reservations[content["reservation"]]
+def _failed(state: State, number: int, content: Content) -> None:
+    reserved = state.reservations[content["reservation"]]
     if not reserved.failed and reserved.answer is None:  # else it was answered, and its asker was told of a failure
-        book.note(number, "failed", reserved.number)
-    _count_failure(book, reserved)
+        state.note(number, "failed", reserved.number)
+    _count_failure(state, reserved)
 
 
-def _defect(book: Book, number: int, content: Content) -> None:
+def _defect(state: State, number: int, content: Content) -> None:
     """Count a failure that no limit explains: its asker observes no other until the custodian has looked."""
-    _failed(book, number, content)
-    reserved = book.reservations[content["reservation"]]
+    _failed(state, number, content)
+    reserved = state.reservations[content["reservation"]]
     for level in reserved.own:
-        book.levels[level].defects += 1
-        book.levels[level].stopped = True
-    for grant in () if reserved.analyst is None else book.grants_of(reserved.analyst):
+        state.levels[level].defects += 1
+        state.levels[level].stopped = True
+    for grant in () if reserved.analyst is None else state.grants_of(reserved.analyst):
         grant.level.stopped = True  # of other data sets too: the mistake may tell of the same people there
 
 
-def _repeated(book: Book, _number: int, content: Content) -> None:
-    _count_failure(book, book.reservations[content["reservation"]])
+def _repeated(state: State, _number: int, content: Content) -> None:
+    _count_failure(state, state.reservations[content["reservation"]])
 
 
-def _count_failure(book: Book, reserved: Reserved) -> None:
+def _count_failure(state: State, reserved: ReservationRecord) -> None:
     for level in reserved.own:
-        book.levels[level].failed += 1
-        book.levels[level].failed_ever += 1
+        state.levels[level].failed += 1
+        state.levels[level].failed_ever += 1
 
 
-def _forgiven(book: Book, _number: int, content: Content) -> None:
-    book.levels[content["level"]].failed = 0
-    book.levels[content["level"]].stopped = False
+def _forgiven(state: State, _number: int, content: Content) -> None:
+    state.levels[content["level"]].failed = 0
+    state.levels[content["level"]].stopped = False
 
 
-def _requested(book: Book, number: int, content: Content) -> None:
-    new = Requested(number, content["id"], approval_digest(content), content["analyst"])
-    book.requests[new.digest] = book.requests_by_id[new.id] = new
-    _forget_requests(book, new.analyst)
+def _requested(state: State, number: int, content: Content) -> None:
+    new = ApprovalRequest(number, content["id"], approval_digest(content), content["analyst"])
+    state.requests[new.digest] = state.requests_by_id[new.id] = new
+    _forget_requests(state, new.analyst)
 
 
-def _forget_requests(book: Book, analyst: str | None) -> None:
+def _forget_requests(state: State, analyst: str | None) -> None:
     """Keep an analyst's last closed requests (used, or asked for anew), however many others have."""
-    own = (request for request in book.requests_by_id.values() if request.analyst == analyst)
-    closed = [request for request in own if book.requests.get(request.digest) is not request]
+    own = (request for request in state.requests_by_id.values() if request.analyst == analyst)
+    closed = [request for request in own if state.requests.get(request.digest) is not request]
     if len(closed) > DONE:
-        del book.requests_by_id[closed[0].id]
+        del state.requests_by_id[closed[0].id]
 
 
-def _approved(book: Book, number: int, content: Content) -> None:
-    request = book.requests[content["request"]]
+def _approved(state: State, number: int, content: Content) -> None:
+    request = state.requests[content["request"]]
     request.state, request.decision, request.expires = "approved", number, content.get("expires")
 
 
-def _denied(book: Book, number: int, content: Content) -> None:
-    request = book.requests[content["request"]]
+def _denied(state: State, number: int, content: Content) -> None:
+    request = state.requests[content["request"]]
     request.state, request.decision, request.expires = "denied", number, None
 
 
-def _token(book: Book, number: int, content: Content) -> None:
-    if content["id"] in book.tokens:
+def _token(state: State, number: int, content: Content) -> None:
+    if content["id"] in state.tokens:
         raise LedgerDamaged(f"entry {number} issues a token twice", hint=RESTORE)
-    book.tokens[content["id"]] = Token(number, content["id"], content["analyst"], content["hash"], content["expires"])
+    state.tokens[content["id"]] = Token(number, content["id"], content["analyst"], content["hash"], content["expires"])
 
 
-def _withdrawn(book: Book, _number: int, content: Content) -> None:
-    book.tokens[content["token"]].revoked = True
+def _withdrawn(state: State, _number: int, content: Content) -> None:
+    state.tokens[content["token"]].revoked = True
 
 
-def _budget(book: Book, _number: int, content: Content) -> None:
-    level = book.levels[content["level"]]
+def _budget(state: State, _number: int, content: Content) -> None:
+    level = state.levels[content["level"]]
     level.budget = promise_from_json(content["budget"])
     level.guarded, level.initial = level.budget, content["filter"]
     level.closed = None
@@ -383,28 +378,28 @@ def _budget(book: Book, _number: int, content: Content) -> None:
     else:
         level.granted = charged_for(level)
         level.charged |= bool(level.granted)
-    _allot(book, level, content)
+    _allot(state, level, content)
 
 
-def _checkpoint(book: Book, _number: int, _content: Content) -> None:
+def _checkpoint(state: State, _number: int, _content: Content) -> None:
     """Add nothing: a checkpoint repeats what the entries before it say (see `checkpoints`)."""
 
 
-def _moved(_book: Book, _number: int, _content: Content) -> None:
+def _moved(_state: State, _number: int, _content: Content) -> None:
     """Add nothing: the state folder says where the ledger lies."""
 
 
-def _restored(book: Book, number: int, content: Content) -> None:
+def _restored(state: State, number: int, content: Content) -> None:
     for level in content["closed"]:
-        book.levels[level].closed = number
-    book.restored = number
+        state.levels[level].closed = number
+    state.restored = number
     for charged in map(int, content["levels"]):
-        book.levels[charged].charged = True
+        state.levels[charged].charged = True
     if content["event"] is None:
-        book.lost = number
+        state.lost = number
 
 
-def _level(book: Book, number: int, kind: str, content: Content, neighbours: Neighbours) -> Level:
+def _level(state: State, number: int, kind: str, content: Content, neighbours: Neighbours) -> Level:
     budget, approval = content["budget"], content["approval_above"]
     level = Level(
         number,
@@ -414,18 +409,18 @@ def _level(book: Book, number: int, kind: str, content: Content, neighbours: Nei
         neighbours,
         None if budget is None else promise_from_json(budget),
         None if approval is None else promise_from_json(approval),
-        closed=None if budget is None else book.lost,
+        closed=None if budget is None else state.lost,
         allotted=content.get("analysts") == "allotted",
         initial=content.get("filter"),
         failures=content.get("failures", FAILURES),
         questions=content.get("questions"),
     )
     level.guarded = level.budget
-    book.levels[number] = level
+    state.levels[number] = level
     return level
 
 
-KINDS: dict[str, Callable[[Book, int, Content], None]] = {
+KINDS: dict[str, Callable[[State, int, Content], None]] = {
     "alias": _alias,
     "analyst": _analyst,
     "approved": _approved,
@@ -490,7 +485,7 @@ class Rows:
 
 @final
 @dataclass(slots=True)
-class Listed:
+class EntryList:
     """The length of a list of entries, and a chained hash of their numbers."""
 
     count: int = 0
@@ -499,7 +494,7 @@ class Listed:
 
 @final
 @dataclass(slots=True)
-class Book:
+class State:
     """The state of a ledger after its last entry."""
 
     ledger: str = ""
@@ -509,19 +504,21 @@ class Book:
     levels: dict[int, Level] = field(default_factory=dict)
     revoked: set[str] = field(default_factory=set)
     fingerprints: dict[str, str] = field(default_factory=dict)
-    requests: dict[str, Requested] = field(default_factory=dict)  # the last that needed approval, by what was asked
-    requests_by_id: dict[int, Requested] = field(default_factory=dict)  # open ones, and the last closed ones
+    requests: dict[str, ApprovalRequest] = field(
+        default_factory=dict
+    )  # the last that needed approval, by what was asked
+    requests_by_id: dict[int, ApprovalRequest] = field(default_factory=dict)  # open ones, and the last closed ones
     tokens: dict[str, Token] = field(default_factory=dict)
     lost: int | None = None  # the last restoration after which nobody knows what was spent
     restored: int = 0  # the last restoration: what had no answer then will never have one
     asked: int = 0  # reservations
-    lists: dict[str, Listed] = field(default_factory=dict)  # of entries: those of an analyst, and what was asked
+    lists: dict[str, EntryList] = field(default_factory=dict)  # of entries: those of an analyst, and what was asked
     # -- beside what a checkpoint writes down
     hashes: Hashes = field(default_factory=Hashes)
-    finds: Finds = field(default_factory=Finds)
-    reader: Transaction | None = None  # reads what is not in memory
+    entry_index: EntryIndex = field(default_factory=EntryIndex)
+    reader: Tables | None = None  # reads what is not in memory
     rows: Rows = field(default_factory=Rows)  # of the entries taken since they were last kept
-    _recent: dict[int, Reserved] = field(default_factory=dict)  # reservations since the last checkpoint
+    _recent: dict[int, ReservationRecord] = field(default_factory=dict)  # reservations since the last checkpoint
     _settlements: dict[int, int] = field(default_factory=dict)  # which reservations were settled since then, and where
 
     @property
@@ -539,7 +536,7 @@ class Book:
         rows, self.rows = self.rows, Rows()
         return rows
 
-    def remember(self, reserved: Reserved) -> None:
+    def remember(self, reserved: ReservationRecord) -> None:
         """Keep a reservation in memory until the next checkpoint."""
         self._recent[reserved.number] = reserved
 
@@ -589,7 +586,7 @@ class Book:
             askers = (None,) if asker is None else (None, asker)  # in one order, which checkpoints keep
             names += [asked_of(analyst, dataset) for analyst in askers for dataset in (None, entry.content["dataset"])]
         for name in names:
-            listed = self.lists.setdefault(name, Listed())
+            listed = self.lists.setdefault(name, EntryList())
             listed.count += 1
             listed.numbers = digest(f"{listed.numbers} {entry.number}")
             self.rows.lists.append((name, listed.count, entry.number))
@@ -647,26 +644,16 @@ class Book:
         return Lookup(lambda dataset: self._numbers("profile", dataset) or None)
 
     @property
-    def reservations(self) -> Lookup[int, Reserved]:
+    def reservations(self) -> Lookup[int, ReservationRecord]:
         """Reservations by their number."""
         return Lookup(self._reservation)
-
-    @property
-    def paid(self) -> Lookup[tuple[str | None, str], Paid]:
-        """Stored answers, by who may see them and the digest of the question."""
-        return Lookup(lambda key: self._paid(*key))
-
-    @property
-    def unsettled(self) -> Lookup[tuple[str | None, str], int]:
-        """The last reservation, if it has no answer yet, by who asked and the digest of the question."""
-        return Lookup(lambda key: self._unsettled(*key))
 
     def drawn(self, number: int, index: int) -> int | None:
         """The entry that holds a reservation's draw at an index; None if there is none."""
         return self.first("drawn", number, index)
 
     def _numbers(self, kind: str, *parts: Json) -> list[int]:
-        return self.finds.numbers(name_of(kind, *parts), self.reader)
+        return self.entry_index.numbers(name_of(kind, *parts), self.reader)
 
     def aliased(self, analyst: str | None, release: str) -> int:
         """How many further keys an asker has for a release."""
@@ -684,9 +671,9 @@ class Book:
 
     def note(self, number: int, kind: str, *parts: Json) -> None:
         """Note the kind and the parts by which an entry is found."""
-        self.rows.finds.append(self.finds.add(number, name_of(kind, *parts)))
+        self.rows.finds.append(self.entry_index.add(number, name_of(kind, *parts)))
 
-    def _as_reserved(self, number: int) -> Reserved | None:
+    def _as_reserved(self, number: int) -> ReservationRecord | None:
         """A reservation as its own entry states it, without what came later; None if it is none."""
         reserved = self._recent.get(number)
         if reserved is not None or not 0 < number <= self.hashes.base:
@@ -694,18 +681,18 @@ class Book:
         entry = self.hashes.entry(number, self.reader)
         return self.reserved_as(number, entry.content) if entry.kind == "reserved" else None
 
-    def _reservation(self, number: int) -> Reserved | None:
+    def _reservation(self, number: int) -> ReservationRecord | None:
         reserved = self._as_reserved(number)
         if reserved is None or reserved.answer is not None:
             return reserved
         answer, failed = self.first("settled", number), self.first("failed", number) is not None
         return replace(reserved, answer=answer, failed=failed, lost=self.restored if self.restored > number else None)
 
-    def reserved_as(self, number: int, content: Mapping[str, Any]) -> Reserved:
+    def reserved_as(self, number: int, content: Mapping[str, Any]) -> ReservationRecord:
         """Build a reservation from the content of its entry."""
         levels = tuple(map(int, content["levels"]))
         kind = "population" if content["analyst"] is None else "analyst"
-        return Reserved(
+        return ReservationRecord(
             number,
             content["analyst"],
             content["dataset"],
@@ -717,22 +704,30 @@ class Book:
             tuple(level for level in levels if self.levels[level].kind == kind),
         )
 
-    def _paid(self, payer: str | None, question: str) -> Paid | None:
-        """A stored answer: the first entry found settled the question, the later ones paid for that answer too."""
-        numbers = self._numbers("paid", payer, question)
+    def payer(self, analyst: str | None, dataset: str) -> str | None:
+        """Whose stored answers somebody finds: where analysts have allotments, only their own; else everybody's."""
+        return analyst if self.populations[self.datasets[dataset].population].allotted else None
+
+    def release(self, analyst: str | None, dataset: str, question: str | None) -> Release | None:
+        """The stored answer to the question with this digest; None if the analyst finds none.
+
+        The first entry noted settled the question, the later ones paid for that answer too.
+        """
+        numbers = [] if question is None else self._numbers("paid", self.payer(analyst, dataset), question)
         if not numbers:
             return None
         payers = [self.reservations[number] for number in (self._settles(numbers[0]), *numbers[1:])]
         by = {reserved.analyst: reserved.number for reserved in reversed(payers)}  # the first of each
-        return Paid(numbers[0], {level for reserved in payers for level in reserved.levels}, by)
+        return Release(numbers[0], {level for reserved in payers for level in reserved.levels}, by)
 
     def _settles(self, number: int) -> int:
         if number in self._settlements:
             return self._settlements[number]
         return int(self.hashes.entry(number, self.reader).content["reservation"])
 
-    def _unsettled(self, analyst: str | None, question: str) -> int | None:
-        numbers = self._numbers("asked", analyst, question)
+    def unsettled(self, analyst: str | None, question: str | None) -> int | None:
+        """The last reservation of an analyst for the question with this digest, if it has no answer yet."""
+        numbers = [] if question is None else self._numbers("asked", analyst, question)
         if not numbers or numbers[-1] < self.restored or self.reservations[numbers[-1]].answer is not None:
             return None
         return numbers[-1]
@@ -776,14 +771,6 @@ class Book:
             self.populations[sets[0].population],
             *(table.level for table in sets if table.level.budget is not None),
         ]
-
-    def paid_key(self, content: Mapping[str, Any]) -> tuple[str | None, str] | None:
-        """The key of a stored answer: where analysts have allotments, only whoever paid finds it."""
-        question = question_digest(content)
-        if question is None:
-            return None
-        above = self.populations[self.datasets[content["dataset"]].population]
-        return content["analyst"] if above.allotted else None, question
 
     def grants_of(self, analyst: str, dataset: str | None = None) -> list[Grant]:
         """The grants of an analyst, for one data set or for any."""

@@ -17,9 +17,19 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.accounting.filters import filter as filter_of
 from giveortake.errors import BudgetExceeded, GiveOrTakeError, LedgerDamaged, LedgerTooNew, LedgerUnavailable
 from giveortake.ledger.chain.chain import snapshot_of, used
-from giveortake.ledger.chain.entries import INDEX, NOTHING, RESTORE, Point, charges, digest, event_from_dict, read_entry
+from giveortake.ledger.chain.entries import (
+    INDEX,
+    NOTHING,
+    RESTORE,
+    Point,
+    charges,
+    digest,
+    event_from_dict,
+    question_digest,
+    read_entry,
+)
 from giveortake.ledger.chain.files import sync
-from giveortake.ledger.chain.index import Finds, Sieve, folded
+from giveortake.ledger.chain.index import EntryIndex, Sieve, folded
 from giveortake.ledger.chain.store import SQLiteStore
 from giveortake.ledger.chain.watermark import FileMark
 from giveortake.ledger.rules.budgets import (
@@ -35,7 +45,7 @@ from giveortake.ledger.rules.budgets import (
 )
 from giveortake.ledger.rules.reservations import level_event, levels_of
 from giveortake.ledger.state.checkpoints import EVERY, advance, checkpoint_of, is_known, require_derived
-from giveortake.ledger.state.state import Book
+from giveortake.ledger.state.state import State
 from giveortake.privacy import ApproxDP
 
 if TYPE_CHECKING:
@@ -44,7 +54,7 @@ if TYPE_CHECKING:
 
     from giveortake.accounting.filters import Filter
     from giveortake.ledger.chain.entries import Entry
-    from giveortake.ledger.chain.store import Transaction
+    from giveortake.ledger.chain.store import Tables
     from giveortake.ledger.ledger import Ledger
     from giveortake.ledger.state.state import Level
     from giveortake.privacy import Guarantee
@@ -71,7 +81,7 @@ class Verification:
 
 
 def verifying(
-    reader: Transaction, states: Mapping[int, str | None], head: Point
+    reader: Tables, snapshots: Mapping[int, str | None], head: Point
 ) -> Generator[tuple[int, int], None, Verification]:
     """Check the chain, every decision of every filter, every stored snapshot; LedgerDamaged if anything is wrong.
 
@@ -86,23 +96,23 @@ def verifying(
     answers = 0
     for entry in entries_of(reader, head.number):
         replay.take(entry)
-        replay.book.take_rows()
+        replay.state.take_rows()
         answers += entry.kind == "settled"
         if not entry.number % _STEP:
             yield entry.number, head.number
-    book = replay.book
-    if book.head != head:
+    state = replay.state
+    if state.head != head:
         raise LedgerDamaged("the chain does not end where this ledger does", hint=RESTORE)
-    for level in book.levels.values():
+    for level in state.levels.values():
         guard = replay.guards.get(level.number)
-        if guard is not None and states.get(level.number) != snapshot_of(guard):
+        if guard is not None and snapshots.get(level.number) != snapshot_of(guard):
             raise LedgerDamaged(f"what is stored as spent by {level.name!r} does not follow from history", hint=RESTORE)
-    for _ in _require_indexes(reader, book):
+    for _ in _require_indexes(reader, state):
         yield head.number, head.number
-    return Verification(book.ledger, book.head.number, book.asked, answers, len(book.levels), book.head.hash)
+    return Verification(state.ledger, state.head.number, state.asked, answers, len(state.levels), state.head.hash)
 
 
-def entries_of(reader: Transaction, head: int) -> Iterator[Entry]:
+def entries_of(reader: Tables, head: int) -> Iterator[Entry]:
     """The entries up to one, a page at a time, each checked against the one before it."""
     previous = NOTHING
     for start in range(1, head + 1, _PAGE):
@@ -118,12 +128,12 @@ def entries_of(reader: Transaction, head: int) -> Iterator[Entry]:
             raise LedgerDamaged(f"entry {start + len(rows)} is missing", hint=RESTORE)
 
 
-def used_of(reader: Transaction, level: int, head: int, hashed: str) -> list[tuple[int, Fraction]]:
+def used_of(reader: Tables, level: int, head: int, hashed: str) -> list[tuple[int, Fraction]]:
     """The used shares of a level's budget by entry; LedgerDamaged unless the index holds all of them."""
     return [(number, _share(share)) for number, share in _used(reader, level, head, hashed)]
 
 
-def _used(reader: Transaction, level: int, head: int, hashed: str) -> Iterator[tuple[int, str]]:
+def _used(reader: Tables, level: int, head: int, hashed: str) -> Iterator[tuple[int, str]]:
     """Yield the same shares as text; whether all of them match is known at the end."""
     running, after = NOTHING, 0
     while rows := reader.used(level, after, head, _PAGE):
@@ -144,19 +154,19 @@ def _share(text: str) -> Fraction:
         raise LedgerDamaged(INDEX, hint=RESTORE) from None
 
 
-def _require_indexes(reader: Transaction, book: Book) -> Iterator[None]:
+def _require_indexes(reader: Tables, state: State) -> Iterator[None]:
     """Check that every index holds exactly what the entries say, up to the last entry; yield now and then."""
-    head, bucket_hashes = book.head.number, {}
-    for rows in reader.all_finds(head, 4 * book.asked):
+    head, bucket_hashes = state.head.number, {}
+    for rows in reader.all_finds(head, 4 * state.asked):
         for bucket, pairs in groupby(rows, key=itemgetter(0)):
             bucket_hashes[bucket] = folded((number, name) for _, number, name in pairs)[0]
         yield
-    if bucket_hashes != dict(book.finds.sealed(None).items()):
+    if bucket_hashes != dict(state.entry_index.sealed(None).items()):
         raise LedgerDamaged(INDEX, hint=RESTORE)
-    for level in book.levels.values():
+    for level in state.levels.values():
         deque(_used(reader, level.number, head, level.used), maxlen=0)  # none of them is kept
         yield
-    for name, listed in book.lists.items():
+    for name, listed in state.lists.items():
         running, index = NOTHING, 0
         while own := reader.listed(name, index, min(index + _PAGE, listed.count)):
             for _, number in own:
@@ -171,11 +181,11 @@ def _require_indexes(reader: Transaction, book: Book) -> Iterator[None]:
 class Replay:
     """The state that the entries taken so far lead to, every filter decision made again."""
 
-    def __init__(self, reader: Transaction | None = None, entries: int = 0) -> None:
+    def __init__(self, reader: Tables | None = None, entries: int = 0) -> None:
         """With a `reader`, lookups are read there and checked, not kept in memory; `entries` is how many to expect."""
-        self.book = Book(reader=reader)
+        self.state = State(reader=reader)
         if reader is not None:
-            self.book.finds = Finds(sieve=Sieve(_NAMES * entries))
+            self.state.entry_index = EntryIndex(sieve=Sieve(_NAMES * entries))
         self.guards: dict[int, Filter] = {}
         self._charged: dict[int, list[Event]] = {}
 
@@ -190,7 +200,7 @@ class Replay:
         except (GiveOrTakeError, LookupError, TypeError, ValueError) as error:
             raise LedgerDamaged(f"entry {entry.number} cannot be derived again: {error}", hint=RESTORE) from error
         self._forget(entry)
-        self.book.apply(entry)
+        self.state.apply(entry)
         stated = entry.content.get("snapshots", {})
         touched = {level for level, _ in charges(entry)} | {int(level) for level in stated}
         touched |= {int(level) for level in entry.content.get("above", {})}
@@ -201,16 +211,16 @@ class Replay:
 
     def _forget(self, entry: Entry) -> None:
         """Check a checkpoint and continue from it; if none comes for long, continue as from an unwritten one."""
-        is_read = self.book.reader is not None
+        is_read = self.state.reader is not None
         if is_known(entry):
-            advance(self.book, require_derived(self.book, entry), forget=is_read)
-        elif is_read and self.book.hashes.head - self.book.hashes.base >= _LONG:
-            advance(self.book, checkpoint_of(self.book), forget=True)
+            advance(self.state, require_derived(self.state, entry), forget=is_read)
+        elif is_read and self.state.hashes.head - self.state.hashes.base >= _LONG:
+            advance(self.state, checkpoint_of(self.state), forget=True)
 
     def _check(self, entry: Entry) -> None:
         content = entry.content
         if entry.kind == "budget":
-            require_ungranted(self.book, self.book.levels[content["level"]])
+            require_ungranted(self.state, self.state.levels[content["level"]])
         if "filter" in content:
             self._check_filter(content.get("level", entry.number), content, entry.number)
         if entry.kind in {"analyst", "budget"}:
@@ -229,7 +239,7 @@ class Replay:
         """Check that a new filter has spent nothing, promises no more than there is, and admits history."""
         budget = promise_from_json(content["budget"])
         guard = filter_of(promise_from_json(content.get("rest", content["budget"])), snapshot=content["filter"])
-        level = self.book.levels.get(number)
+        level = self.state.levels.get(number)
         events = [] if level is None or "rest" in content else [*map(event_from_dict, charged_for(level).values())]
         if "rest" in content:
             require_sound(budget, () if level is None else level.allotments.values(), guard)
@@ -241,11 +251,11 @@ class Replay:
 
     def _check_above(self, entry: Entry) -> None:
         """Check that a grant took what it had to take from the levels above it."""
-        content, book = entry.content, self.book
+        content, state = entry.content, self.state
         number = content.get("level", entry.number)
-        grant = None if entry.kind == "analyst" else book.grant_of(book.levels[number])
+        grant = None if entry.kind == "analyst" else state.grant_of(state.levels[number])
         datasets = content["datasets"] if entry.kind == "analyst" else () if grant is None else grant.datasets
-        above = book.capped_above(datasets) if datasets else []
+        above = state.capped_above(datasets) if datasets else []
         stated = content.get("above", {})
         if not above or not above[0].allotted:
             above = []
@@ -286,27 +296,25 @@ class Replay:
 
     def _check_alias(self, entry: Entry) -> None:
         """Check that whoever asked under a further key had paid for the answer at every level."""
-        book, content = self.book, entry.content
-        reserved = book.reservations[book.ids[content["release"]]]
-        table = book.dataset(reserved.dataset)
-        payer = content["analyst"] if book.population(table.population).allotted else None
-        paid = None if reserved.question is None else book.paid.get((payer, reserved.question))
-        owed = {level.number for level in levels_of(book, table, content["analyst"])}
-        if paid is None or not owed <= paid.levels:
+        state, content = self.state, entry.content
+        reserved = state.reservations[state.ids[content["release"]]]
+        table = state.dataset(reserved.dataset)
+        release = state.release(content["analyst"], reserved.dataset, reserved.question)
+        owed = {level.number for level in levels_of(state, table, content["analyst"])}
+        if release is None or not owed <= release.levels:
             raise LedgerDamaged(f"entry {entry.number} gives out an answer of somebody else", hint=RESTORE)
 
     def _check_levels(self, entry: Entry) -> None:
         """Check that exactly the levels that had to pay were charged, each for the event in its own unit."""
-        book, content = self.book, entry.content
-        table = book.dataset(content["dataset"])
+        state, content = self.state, entry.content
+        table = state.dataset(content["dataset"])
         event = event_from_dict(content["event"])
-        owed = {level.number: level for level in levels_of(book, table, content["analyst"])}
+        owed = {level.number: level for level in levels_of(state, table, content["analyst"])}
         if content["answered_by"] is not None:
-            key = book.paid_key(content)
-            paid = None if key is None else book.paid.get(key)
-            if paid is None or paid.answer != content["answered_by"]:
+            release = state.release(content["analyst"], content["dataset"], question_digest(content))
+            if release is None or release.answer != content["answered_by"]:
                 raise LedgerDamaged(f"entry {entry.number} gives out an answer of somebody else", hint=RESTORE)
-            owed = {number: level for number, level in owed.items() if number not in paid.levels}
+            owed = {number: level for number, level in owed.items() if number not in release.levels}
         charged = {level: event_from_dict(part) for level, part in charges(entry)}
         if charged != {number: level_event(event, level, table) for number, level in owed.items()}:
             raise LedgerDamaged(f"entry {entry.number} did not charge the levels that had to pay", hint=RESTORE)
@@ -331,8 +339,8 @@ def probe(ledger: Ledger) -> None:
         _write_in(store.path.parent)
     if isinstance(mark, FileMark):
         _write_in(mark.path.parent)
-    with suppress(_Undone), store.writing() as transaction:
-        transaction.keep_snapshot(_NO_LEVEL, "")
+    with suppress(_Undone), store.writing() as tables:
+        tables.keep_snapshot(_NO_LEVEL, "")
         raise _Undone
     mark.move(_NOWHERE, _NOWHERE)  # which is refused, and has to be able to write
 

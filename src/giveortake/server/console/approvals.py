@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from giveortake.exact import rough_percent
 from giveortake.ledger.rules.releases import minute
 from giveortake.server import custodian_routes
 from giveortake.server.console.charts import meter
 from giveortake.server.console.login import NOTHING, Notice, notice_of
 from giveortake.server.console.views import asking_for, at, page, price
-from giveortake.server.responses import Refused
+from giveortake.server.responses import Refusal
 from giveortake.server.routes import Call, Result, Route, object_of, text
 
 DAYS = {"1": "for a day", "7": "for a week", "30": "for 30 days", "": "without an end"}
@@ -38,7 +39,7 @@ async def decided(call: Call) -> Result:
                 at(call, path=path, reason=reason or _APPROVED, **_end(form.get("days", "")))
             )
             title = f"Approved, once, {DAYS[form.get('days', '')]}: it goes through when it is asked again"
-    except Refused as refused:
+    except Refusal as refused:
         return await _approvals_page(call, notice_of(refused))
     return await _approvals_page(
         call, Notice("done", title, "", "", "Written to the ledger, with your token's name.", calm=True)
@@ -82,9 +83,9 @@ def approval_view(approval: dict[str, Any]) -> dict[str, Any]:
         "caps": "; ".join(f"{name.replace('_', ' ')}: {cap}" for name, cap in _caps(questions)),
         "at": minute(approval["at"]),
         "meter": None if after is None else meter(share or 0.0, max(0.0, after - (share or 0.0))),
-        "used": None if share is None else f"{100 * share:.3g} %",
-        "takes": None if after is None or share is None else f"{100 * (after - share):.3g} %",
-        "left": None if after is None else f"{100 * max(0.0, 1 - after):.3g} %",
+        "used": None if share is None else rough_percent(share),
+        "takes": None if after is None or share is None else rough_percent(after - share),
+        "left": None if after is None else rough_percent(max(0.0, 1 - after)),
         "fits": approval.get("fits"),
         "reason": approval["reason"] or "",
         "by": approval.get("by") or "",

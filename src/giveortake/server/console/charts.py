@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import Unprovable
+from giveortake.exact import counted
 from giveortake.plot.svg import Markup, Plane, Scale, brief, joined, percent, tag
 from giveortake.privacy.interpretation import beliefs
 
@@ -192,7 +193,7 @@ def burn_chart(used: Sequence[float], dataset: str, *, height: int = 136) -> Mar
         plane.line(steps, class_="line"),
         label=f"What is left of {dataset}: {percent(left[-1])} after {len(used)} charges",
         title="left",
-        x_title=f"{len(used):,} charge{'s' * (len(used) != 1)}",
+        x_title=counted(len(used), "charge"),
         x_ticks=[],
         y_ticks=[(0.0, "0"), (0.5, "50 %"), (1.0, "100 %")],
     )

@@ -7,10 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from giveortake.exact import rough_percent
 from giveortake.server import custodian_routes
 from giveortake.server.console.login import Notice, notice_of
 from giveortake.server.console.views import amount, at, page, parsed_number, whole
-from giveortake.server.responses import Refused, malformed
+from giveortake.server.responses import Refusal, malformed
 from giveortake.server.routes import Call, Result, Route, object_of, text
 
 _REASON = "by the custodian, in the console"
@@ -21,7 +22,7 @@ _COUNTS = {"failures": "Failures at most", "questions": "Questions at most"}
 _DATASET = re.compile(r"dataset-(.+)", re.DOTALL)
 
 
-async def desk(call: Call) -> Result:
+async def overview(call: Call) -> Result:
     """The page of everything that a custodian decides."""
     return await _custodian_page(call)
 
@@ -31,7 +32,7 @@ async def act(call: Call) -> Result:
     form = {name: value.strip() for name, value in call.body.items()}
     try:
         title, page_values = await _ACTS[form["do"]](call, form)
-    except Refused as refused:
+    except Refusal as refused:
         # The form stays open, as it was filled in.
         return await _custodian_page(call, notice=notice_of(refused), typed=form)
     return await _custodian_page(
@@ -55,6 +56,8 @@ async def _custodian_page(
     tokens: Any = await custodian_routes.tokens(empty)
     waiting: Any = await custodian_routes.approvals(empty)
     failed: Any = await custodian_routes.failures(empty)
+    document = await call.service.ask_ledger(call, "populations", datasets=list(call.who.datasets))
+    populations: dict[str, str] = document["populations"]
     return page(
         call,
         "custodian.html",
@@ -64,7 +67,8 @@ async def _custodian_page(
         typed=typed or {},
         secret=secret,
         checked=checked,
-        datasets=list(call.who.datasets),
+        populations=populations,
+        ticked={name for name in populations if populations[name] == next(iter(populations.values()))},
         analysts=[_person(analyst) for analyst in people["analysts"]],
         levels=[_level(level) for level in budgets["levels"]],
         tokens=tokens["tokens"],
@@ -203,8 +207,8 @@ def _level(level: dict[str, Any]) -> dict[str, Any]:
         "name": level["name"],
         "budget": whole(level) or "that of its people",
         "left": "–" if left is None else f"ε = {amount(left)}",
-        "spent": "–" if own is None else f"{100 * own:.3g} %",
-        "given": f"{100 * allotted:.3g} %" if allotted else "–",
+        "spent": "–" if own is None else rough_percent(own),
+        "given": rough_percent(allotted) if allotted else "–",
         "closed": bool(level.get("closed")),
         "large": str(level.get("approval_above") or "").partition(" (")[0],
     }
@@ -223,6 +227,6 @@ _FORM = {
 }
 
 ROUTES = (
-    Route("GET", "/custodian", "custodian", "everything at one look", desk, page=True),
+    Route("GET", "/custodian", "custodian", "everything at one look", overview, page=True),
     Route("POST", "/custodian", "custodian", "one act", act, body=_FORM, page=True),
 )

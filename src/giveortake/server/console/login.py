@@ -1,7 +1,7 @@
 """Login and logout, and what a page says about a refusal.
 
-- What a page says about a refusal: what happened, whether anything was charged, and what to do.
-- Login and logout: a token is pasted once; a cookie that scripts and other sites cannot use names the login.
+- A refusal on a page: what happened, whether anything was charged, and what to do.
+- Login: a token is pasted once; a cookie that scripts and other sites cannot use names the login.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, final
 
 from giveortake.server.console.views import page, rendered, see, static_file
 from giveortake.server.guard import cookie_name
-from giveortake.server.responses import Refused
+from giveortake.server.responses import Refusal
 from giveortake.server.routes import Call, Reply, Result, Route, object_of, text
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Notice:
     calm: bool = False
 
 
-def notice_of(refused: Refused, *, exhausted: bool = False) -> Notice:
+def notice_of(refused: Refusal, *, exhausted: bool = False) -> Notice:
     """A refusal, in the words of a page."""
     cause = refused.cause.name
     error = refused.document["error"]
@@ -176,11 +176,11 @@ async def static(call: Call) -> Result:
     """Serve styles and scripts, which are the same for everybody."""
     name = call.path["name"]
     if name not in _MEDIA:
-        raise Refused("not_found")
+        raise Refusal("not_found")
     return Reply(static_file(name), _MEDIA[name])
 
 
-def page_refusal(refused: Refused, principal: Principal | None) -> Reply:
+def page_refusal(refused: Refusal, principal: Principal | None) -> Reply:
     """The page of a refusal; whoever has no valid token is sent to the login page."""
     if refused.cause.name == "unauthenticated":
         return see("/login?why=first" if refused.without_token else "/login?why=token")

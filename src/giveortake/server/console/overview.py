@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake import accounting
 from giveortake.errors import GiveOrTakeError
-from giveortake.exact import decimal
+from giveortake.exact import decimal, percent
 from giveortake.ledger.chain.entries import event_from_dict
 from giveortake.privacy import PureDP
 from giveortake.privacy.documents import promise_from_json
@@ -19,7 +19,7 @@ from giveortake.server import analyst_routes
 from giveortake.server.console.charts import attacker_chart, belief_chart, burn_chart, group_chart
 from giveortake.server.console.login import notice_of
 from giveortake.server.console.views import asking_for, at, page, patiently, standing_view
-from giveortake.server.responses import Refused
+from giveortake.server.responses import Refusal
 from giveortake.server.routes import Call, Result, Route
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _MOST_DIGITS = 6  # of a percentage
 
 
 async def datasets(call: Call) -> Result:
-    """The page with a card for every data set that the asker may ask."""
+    """The page with a card for every data set that the caller may ask."""
     cards = await asyncio.gather(*(_card(call, name) for name in call.who.datasets))
     if call.who.analyst is not None:
         charges = await _charges(call)
@@ -44,21 +44,21 @@ async def datasets(call: Call) -> Result:
 async def _card(call: Call, name: str) -> dict[str, Any]:
     try:
         outline: Any = await patiently(analyst_routes.outline, at(call, path={"dataset": name}))
-    except Refused as refused:
+    except Refusal as refused:
         return {"name": name, "notice": notice_of(refused)}
     standing = standing_view(outline["standing"])
     return {**outline, "name": name, "notice": None, "standing": standing, "burned": None, "described": outline}
 
 
 async def _charges(call: Call) -> list[Any] | None:
-    """The asker's charges, in order; None if they are too many, or cannot be read."""
+    """The caller's charges, in order; None if they are too many, or cannot be read."""
     releases: list[Any] = []
     for name in call.who.datasets:
         try:
             document: Any = await patiently(
                 analyst_routes.releases, asking_for(call, {"dataset": name}, limit=_DRAWN, order="newest")
             )
-        except Refused:
+        except Refusal:
             return None
         if document["more"]:
             return None
@@ -89,7 +89,7 @@ def _burned(card: dict[str, Any], charges: list[Any] | None) -> Markup | None:
 
 
 async def meaning(call: Call) -> Result:
-    """The page of what the promises mean, for the asker's own answers and for all answers together."""
+    """The page of what the promises mean, for the caller's own answers and for all answers together."""
     outline: Any = await patiently(analyst_routes.outline, at(call))
     promises = []
     if call.who.analyst is not None and outline["promise"] is not None:
@@ -115,7 +115,7 @@ def _explained(promise: Guarantee, title: str) -> dict[str, Any]:
         "belief": belief_chart(promise),
         "attacker": attacker_chart(promise),
         "group": group_chart(promise),
-        "priors": [f"{decimal(100 * prior)} %" for prior in PRIORS],
+        "priors": [percent(prior) for prior in PRIORS],
         "rows": rows,
     }
 

@@ -25,7 +25,7 @@ from giveortake.server.console.views import (
     short,
     standing_view,
 )
-from giveortake.server.responses import Refused
+from giveortake.server.responses import Refusal
 from giveortake.server.routes import RELEASE, Call, Result, Route, object_of, text
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ async def create_profile(call: Call) -> Result:
             quote = await patiently(_quoted, at(call, **terms))
             return await _profiles_page(call, form=form, quote={"key": key, **quote})
         profile: Any = await analyst_routes.profile(at(call, **terms, key=key))
-    except Refused as refused:
+    except Refusal as refused:
         return await _profiles_page(call, notice=notice_of(refused), form=form)
     return see(f"/profile/{in_address(name, safe='')}?release={in_address(str(profile['release_id']), safe='')}")
 
@@ -123,7 +123,7 @@ async def _profiles_page(
     if wanted is None and profiles and notice is None and quote is None:
         profile = profiles[0]
     elif wanted is not None and profile is None:
-        raise Refused("not_found")
+        raise Refusal("not_found")
     standing = standing_view(outline["standing"])
     return page(
         call,

@@ -1,8 +1,8 @@
-"""The pages of releases: the log, one release, refinements, and differences of two.
+"""The pages of releases: the list, one release, refining it, and what changed between two.
 
 - The difference of two releases, row by row: how much each number changed, with an interval that holds the change.
 - What a release measures, which of its numbers are uncertain, and what spend would narrow them.
-- The pages of releases: the log, one release, refining it, and what changed between two of them.
+- The pages themselves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from urllib.parse import quote as in_address
 from giveortake.answers.column import NUMBERS, Column
 from giveortake.answers.text import number_text, printable
 from giveortake.errors import InvalidParameter, QueryRefused
-from giveortake.exact import decimal, decimal_down, decimal_up
+from giveortake.exact import decimal, decimal_down, decimal_up, percent
 from giveortake.ledger.rules.releases import minute, price_of, request_text, without_repeats
 from giveortake.plan.question import AggregateKind
 from giveortake.plot.svg import brief
@@ -52,7 +52,7 @@ from giveortake.server.console.views import (
     table_view,
     terms_of,
 )
-from giveortake.server.responses import Refused, malformed
+from giveortake.server.responses import Refusal, malformed
 from giveortake.server.routes import PLACE, RELEASE, Call, Result, Route, Schema, object_of, text
 from giveortake.wire.documents import release_of
 
@@ -110,7 +110,7 @@ def difference(before: Answer, after: Answer) -> Difference:
     common = [
         column.name
         for column in after.estimates
-        if column.name in columns_before and _subtracts(column, columns_before[column.name])
+        if column.name in columns_before and {column.kind, columns_before[column.name].kind} <= NUMBERS
     ]
     if not common:
         raise QueryRefused(
@@ -144,10 +144,6 @@ def _notes(before: Answer, after: Answer) -> list[str]:
         first, second = (printable(str(answer.caps or "everything of a person counts")) for answer in (before, after))
         return [f"they count differently: {first} in the first, {second} in the second; part of a change may be that"]
     return []
-
-
-def _subtracts(one: Column, other: Column) -> bool:
-    return one.kind in NUMBERS and other.kind in NUMBERS
 
 
 def _row_indices(answer: Answer, names: Sequence[str]) -> dict[tuple[Value, ...], int]:
@@ -245,8 +241,8 @@ def uncertain(answer: Answer, form: Form, standing: Mapping[str, Any] | None, me
 
     A quantile is included if its interval is wider than half of it: no noise is added to it, but ranks are far away.
     """
-    percent = decimal(100 * Fraction(answer.confidence))
-    sure = f"with {percent} % confidence{'' if answer.confidence.over == 'cell' else ', all numbers together'}"
+    together = "" if answer.confidence.over == "cell" else ", all numbers together"
+    sure = f"with {percent(Fraction(answer.confidence))} confidence{together}"
     keys = list(zip(*answer.keys, strict=True)) if answer.keys else [()] * len(answer)
     count, sentences = 0, []
     for column in answer.estimates:
@@ -412,7 +408,7 @@ async def log(call: Call) -> Result:
 
 
 async def _undecided(call: Call) -> list[dict[str, Any]]:
-    """The asker's own large spends that wait, or were decided and not asked again yet, the newest first."""
+    """The caller's own large spends that wait, or were decided and not asked again yet, the newest first."""
     if call.who.analyst is None:
         return []
     document: Any = await patiently(analyst_routes.approvals, at(call))
@@ -448,7 +444,7 @@ async def _release_page(call: Call, notice: Notice | None, spend_form: Form | No
         )
         try:
             quote = await refinement(call, refining_form, answer, record)
-        except Refused as refused:
+        except Refusal as refused:
             notice = notice_of(refused)
 
     def rendered() -> Result:
@@ -506,7 +502,7 @@ async def refined(call: Call) -> Result:
     key = key_of(nonce_of(call.body), "refine", name, release, terms)
     try:
         release, _ = await analyst_routes.refined(at(call, terms=terms, key=key))
-    except Refused as refused:
+    except Refusal as refused:
         return await _release_page(call, notice_of(refused), Form.from_body(call.body))
     return see(f"/releases/{in_address(name, safe='')}/{in_address(release, safe='')}")
 
@@ -515,7 +511,7 @@ async def compared(call: Call) -> Result:
     """The page of what changed from one release to another."""
     name = call.path["dataset"]
     if name not in call.who.datasets:  # absent and forbidden are one and the same
-        raise Refused("not_found")
+        raise Refusal("not_found")
     chosen = [call.query.get(side) for side in ("before", "after")]
     if None in chosen:
         notice = Notice("invalid", "Choose two releases", "One as before, one as after.", "", NOTHING, calm=True)
@@ -537,7 +533,6 @@ def _side_by_side(call: Call, contents: list[bytes], sides: list[dict[str, str]]
         notice = Notice("invalid", "These two cannot be compared", error.message, error.hint or "", NOTHING, calm=True)
         return page(call, "compare.html", here="releases", dataset=name, notice=notice)
     view = table_view([*change.keys, *change.estimates])
-    percent = decimal(100 * change.confidence)
     return page(
         call,
         "compare.html",
@@ -549,7 +544,7 @@ def _side_by_side(call: Call, contents: list[bytes], sides: list[dict[str, str]]
         answer={
             **view,
             "certainty": "",
-            "counts": _confidence_text(change, percent),
+            "counts": _confidence_text(change),
             "apart": [],
             "notes": [],
             "uncertain": [],
@@ -559,11 +554,11 @@ def _side_by_side(call: Call, contents: list[bytes], sides: list[dict[str, str]]
     )
 
 
-def _confidence_text(change: Difference, percent: str) -> str:
+def _confidence_text(change: Difference) -> str:
     scope = "all together" if change.together else "each"
     return (
-        f"The intervals of the differences hold with at least {percent} %, {scope}: both noises are in them, and what "
-        "either release may miss is added up."
+        f"The intervals of the differences hold with at least {percent(change.confidence)}, {scope}: both noises are "
+        "in them, and what either release may miss is added up."
     )
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from giveortake.server import added_tables, custodian_routes
 from giveortake.server.console.login import Notice, notice_of
 from giveortake.server.console.views import at, page, parsed_number
-from giveortake.server.guard import shaped
-from giveortake.server.responses import Refused
+from giveortake.server.guard import require_shape
+from giveortake.server.responses import Refusal
 from giveortake.server.routes import Call, Result, Route, object_of, text
 from giveortake.wire.errors import BY_NAME, document_of
 
@@ -125,7 +125,7 @@ async def chosen(call: Call) -> Result:
         return await _tables_page(call, notice=none)
     try:
         document: Any = await added_tables.files(at(call))
-    except Refused as refused:
+    except Refusal as refused:
         return await _tables_page(call, notice=notice_of(refused))
     return await _tables_page(call, files=document["files"])
 
@@ -137,7 +137,7 @@ async def filled_in(call: Call) -> Result:
     if body["do"] == "columns":
         try:
             document: Any = await added_tables.columns(replace(at(call), body=file))
-        except Refused as refused:
+        except Refusal as refused:
             return await _tables_page(call, notice=notice_of(refused))
         columns = [{"place": index, **column} for index, column in enumerate(document["columns"])]
         return await _tables_page(call, body=body, columns=columns)
@@ -147,9 +147,9 @@ async def filled_in(call: Call) -> Result:
         units = {name: str(promise.get("unit") or "") for name, promise in known.items()}
         _require_fit(list(misfits(body, columns, units, _SAME)))
         fields = _table_fields(body, {column["place"]: column["name"] for column in columns}, known) | file
-        shaped(fields, added_tables.TABLE)
+        require_shape(fields, added_tables.TABLE)
         added_table: Any = await added_tables.add(replace(at(call), body=fields))
-    except Refused as refused:
+    except Refusal as refused:
         return await _tables_page(call, body=body, columns=columns, notice=notice_of(refused))
     charged = "Written to the ledger, with your token's name."
     done = Notice("done", f"{added_table['name']} is behind its budget, and served", "", "", charged, calm=True)
@@ -172,7 +172,7 @@ def _require_fit(misfits: list[Misfit]) -> None:
             ". ".join(misfit.problem for misfit in misfits),
             "; ".join(dict.fromkeys(misfit.hint for misfit in misfits)),
         )
-        raise Refused("invalid", document_of(BY_NAME["invalid"], problems, hints))
+        raise Refusal("invalid", document_of(BY_NAME["invalid"], problems, hints))
 
 
 async def _known(call: Call) -> dict[str, dict[str, Any]]:

@@ -1,9 +1,9 @@
-"""Templates, and answers, quotes and budgets as they show them.
+"""What pages show: templates, and the form, queries, answers, quotes and budgets that they fill in.
 
-- Pages: templates that escape everything, and links between them.
-- The form of the workbench: the question, its spend and other terms, and the key that makes a retry safe.
-- Examples of questions that can be asked as they are, and one question as code in several languages.
-- Answers, quotes and standings as templates show them: numbers with margins, and the sentences beside them.
+- Templates that escape everything, and calls of API handlers by pages.
+- The form of the workbench: the query, its spend and other terms, and the idempotency key.
+- Example queries, and one query as code in several languages.
+- Answers, quotes and budget status: numbers with margins, and the sentences beside them.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ from giveortake.answers.column import NUMBERS
 from giveortake.answers.render import shown_cells
 from giveortake.answers.terms import LeftOut
 from giveortake.answers.text import printable
+from giveortake.engines.sql.dialect import double_quoted
 from giveortake.errors import InvalidParameter
-from giveortake.exact import decimal, decimal_down, rational, sqrt_down, sqrt_up
+from giveortake.exact import decimal, decimal_down, percent, rational, rough_percent, sqrt_down, sqrt_up
 from giveortake.ledger.rules.releases import stated
 from giveortake.plot.svg import MOST_ROWS, bars, brief, figure
 from giveortake.privacy import ApproxDP, PureDP
 from giveortake.privacy.documents import promise_from_json
 from giveortake.server.console.charts import USUAL_ROWS, margin_number, meter
-from giveortake.server.responses import Refused
+from giveortake.server.responses import Refusal
 from giveortake.server.routes import Reply, object_of, text
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def see(url: str, *, cookie: bytes | None = None) -> Reply:
 
 
 def at(call: Call, *, path: dict[str, str] | None = None, **body: Any) -> Call:
-    """The call of an API handler with a body, made by a page for the same asker."""
+    """The call of an API handler with a body, made by a page for the same caller."""
     return replace(call, path=call.path if path is None else call.path | path, query={}, body=body)
 
 
@@ -79,14 +80,14 @@ async def patiently(handler: Callable[[Call], Awaitable[Any]], call: Call) -> An
     """Call a handler that only reads; call it again if its worker was lost, since nothing can be charged."""
     try:
         return await handler(call)
-    except Refused as refused:
+    except Refusal as refused:
         if not refused.cause.retryable:
             raise
         return await handler(call)
 
 
 def asking_for(call: Call, path: dict[str, str] | None = None, **query: Any) -> Call:
-    """The call of an API handler with a query, made by a page for the same asker."""
+    """The call of an API handler with a query, made by a page for the same caller."""
     return replace(call, path=call.path if path is None else call.path | path, query=query, body={})
 
 
@@ -449,10 +450,7 @@ def quoted(name: str) -> str:
     >>> print(quoted("region"), quoted('a "b" c'))
     region "a ""b"" c"
     """
-    if _PLAIN.fullmatch(name):
-        return name
-    inside = name.replace('"', '""')
-    return f'"{inside}"'
+    return name if _PLAIN.fullmatch(name) else double_quoted(name)
 
 
 _EXHAUSTED = 0.001  # an ε that is left and buys nothing
@@ -475,7 +473,7 @@ def short(release: str) -> str:
 
 def answer_view(answer: Answer, measured: Measured, unsure: Sequence[str] = ()) -> dict[str, Any]:
     """Everything that a page shows of an answer, with the sentences about uncertain numbers."""
-    percent = decimal(100 * Fraction(answer.confidence))
+    certainty = decimal(100 * Fraction(answer.confidence))
     lies = "the number without noise lies" if answer.confidence.over == "cell" else "all numbers without noise lie"
     caps = str(answer.caps or "everything of a person counts")
     counted = "" if any(caps in note for note in answer.notes) else sentence(caps)
@@ -486,7 +484,7 @@ def answer_view(answer: Answer, measured: Measured, unsure: Sequence[str] = ()) 
         "id": release,
         "short": short(release),
         **table_view(answer.columns, figure_of=answer),
-        "certainty": f"In {percent} of 100 cases {lies} within the bar{'s' * (answer.confidence.over != 'cell')}.",
+        "certainty": f"In {certainty} of 100 cases {lies} within the bar{'s' * (answer.confidence.over != 'cell')}.",
         "counts": printable(" ".join(part for part in (cost, covered, counted) if part)),
         "apart": told_without_key(answer.columns, _FIRST_ROWS),
         "notes": list(dict.fromkeys((*([_BELOW_ZERO] * _is_below_zero(answer, measured)), *answer.notes))),
@@ -553,10 +551,10 @@ def _cells(column: Column, drawn: Any, *, first: bool) -> list[dict[str, Any]]:
 
 
 def _citation(answer: Answer) -> str:
-    percent = decimal(100 * Fraction(answer.confidence))
+    confidence = percent(Fraction(answer.confidence))
     caps = "" if answer.caps is None else f" {sentence(str(answer.caps))}"
     promise = "" if answer.guarantee is None else f" {sentence(str(answer.guarantee))}"
-    return f"Release {answer.release_id}, made with giveortake; intervals of {percent} %.{promise}{caps}"
+    return f"Release {answer.release_id}, made with giveortake; intervals of {confidence}.{promise}{caps}"
 
 
 def quote_view(quote: Mapping[str, Any], form: Form) -> dict[str, Any]:
@@ -582,7 +580,7 @@ def quote_view(quote: Mapping[str, Any], form: Form) -> dict[str, Any]:
 
 
 def is_paid(quote: Mapping[str, Any]) -> bool:
-    """Whether the asker has an answer to this at this price already, so that it is free."""
+    """Whether the caller has an answer to this at this price already, so that it is free."""
     return bool(quote.get("paid"))
 
 
@@ -593,11 +591,12 @@ def _leaves(quote: Mapping[str, Any], form: Form) -> str:
     standing, again = quote["standing"], "the same question again is free"
     left, used = standing.get("affordable"), quote.get("used_after")
     if form.currency == "epsilon" and left is not None and _symbol(standing) == "ε":
-        after, about = max(0.0, left - float(parsed_number(form.spend) or 0)), "" if _is_pure(standing) else "about "
+        after = max(0.0, left - float(parsed_number(form.spend) or 0))
+        about = "about " if "δ" in whole(standing) else ""
         return f"leaves {about}ε = {amount(after)} of {whole(standing)} · {again}"
     if used is None:
         return again
-    return f"leaves about {_percent(max(0.0, 1 - used))} of {whole(standing)} · {again}"
+    return f"leaves about {rough_percent(max(0.0, 1 - used))} of {whole(standing)} · {again}"
 
 
 def standing_view(
@@ -614,11 +613,11 @@ def standing_view(
         "left": left_of(standing),
         "whole": whole(standing),
         "meter": meter(own, share, allotted),
-        "spent": _percent(own),
-        "given": _percent(allotted) if allotted else "",
+        "spent": rough_percent(own),
+        "given": rough_percent(allotted) if allotted else "",
         "asked": price if share else "",
-        "free": _percent(max(0.0, 1 - used)),
-        "after": _percent(max(0.0, 1 - after)) if share else "",
+        "free": rough_percent(max(0.0, 1 - used)),
+        "after": rough_percent(max(0.0, 1 - after)) if share else "",
         "closed": bool(standing.get("closed")),
     }
 
@@ -671,14 +670,6 @@ def amount(number: float) -> str:
     """A spend that is left: rounded down, so that it can be spent."""
     digits = 3 if number < 10 else 1
     return f"{math.floor(number * 10**digits + 1e-9) / 10**digits:g}"
-
-
-def _is_pure(standing: Mapping[str, Any]) -> bool:
-    return "δ" not in whole(standing)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
 
 
 def margin_in_words(margin: object, span: float | None = None) -> str:

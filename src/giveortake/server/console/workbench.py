@@ -41,7 +41,7 @@ from giveortake.server.console.views import (
     version_digest,
     words,
 )
-from giveortake.server.responses import Refused
+from giveortake.server.responses import Refusal
 from giveortake.server.routes import RELEASE, Call, Result, Route
 
 _FREE = "free"
@@ -82,7 +82,7 @@ async def pressed(call: Call) -> Result:
                 question_call = at(call, sql=form.sql, terms=form.terms, key=form.key("answer", name, _quoted(call)[1]))
                 release, _ = await analyst_routes.answered(question_call)
                 return see(f"/ask/{in_address(name, safe='')}?release={in_address(release, safe='')}")
-        except Refused as refused:
+        except Refusal as refused:
             refusal = refused
     outline = await patiently(analyst_routes.outline, at(call))
     priced = await _price(call, form, with_curve=do != "exact") if form.sql else {}
@@ -93,7 +93,7 @@ async def pressed(call: Call) -> Result:
 
 
 async def _unseen(call: Call, form: Form) -> Notice | None:
-    """Why the asker has not seen the quote of what would be asked now; None if they have."""
+    """Why the caller has not seen the quote of what would be asked now; None if they have."""
     price, version = _quoted(call)
     if call.body.get("quoted") != form.quote_name(call.path["dataset"], version, price):
         return EDITED
@@ -122,7 +122,7 @@ async def _price(call: Call, form: Form, *, with_curve: bool) -> dict[str, Any]:
             priced["curve"] = await patiently(
                 analyst_routes.curve, at(call, sql=form.sql, terms=others, currency=currency)
             )
-    except Refused as refused:
+    except Refusal as refused:
         outline: Any = await patiently(analyst_routes.outline, at(call))
         priced["notice"] = _notice_of(refused, outline)
     return priced
@@ -174,7 +174,7 @@ def _names_a_cap(hint: str) -> bool:
     return any(f"“{FIELDS[name]}”" in hint for name in CAP_TERMS if name in FIELDS)
 
 
-def _notice_of(refused: Refused, outline: Any) -> Any:
+def _notice_of(refused: Refusal, outline: Any) -> Any:
     return notice_of(refused, exhausted=is_exhausted(outline["standing"].get("affordable")))
 
 

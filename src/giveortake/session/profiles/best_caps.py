@@ -136,7 +136,11 @@ def _worth_of_row(measurement: Measurement, formula: _Weighed, profile: Profile)
 def _usual_value(measures: list[MeasureOfSteps], profile: Profile) -> float:
     for measure in measures:
         greatest = max(abs(measure.quantum.low), abs(measure.quantum.high))
-        usual_magnitude = profile.usual_magnitude(measure.of.name) if isinstance(measure.of, ColumnReference) else None
+        usual_magnitude = (
+            profile.usual_magnitude(measure.expression.name)
+            if isinstance(measure.expression, ColumnReference)
+            else None
+        )
         if usual_magnitude is not None and greatest:
             return _USUAL_VALUE * min(1.0, usual_magnitude / float(greatest))
     return _USUAL_VALUE

@@ -15,12 +15,12 @@ from giveortake.advice import Advice
 from giveortake.answers import Answer
 from giveortake.answers.answer import Released
 from giveortake.answers.column import Column
-from giveortake.answers.terms import CAP_TERMS, Confidence, LeftOut, percent
+from giveortake.answers.terms import CAP_TERMS, Confidence, LeftOut
 from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.compile import Caps, Spend
 from giveortake.compile.noisy_measures import arrays_from_json
 from giveortake.errors import InvalidParameter
-from giveortake.exact import whole
+from giveortake.exact import rough_percent, whole
 from giveortake.mechanisms import Laplace
 from giveortake.mechanisms.tails import LaplaceTail, quantile
 from giveortake.session.profiles.estimates import Sizes, share_left_out, share_left_out_of_groups
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
     from giveortake.compile import Terms
     from giveortake.exact import Number
-    from giveortake.ledger import Reservation, Trial
-    from giveortake.ledger.rules.budget_status import Outlook
+    from giveortake.ledger import Reservation, TrialFilter
+    from giveortake.ledger.rules.budget_status import Admission
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
@@ -220,7 +220,7 @@ class Profile:
         """The number of persons in words."""
         low, high = self.persons()
         range_text = f"between {low:,.0f} and {high:,.0f} persons" if isfinite(high) else f"at least {low:,.0f} persons"
-        return f"{range_text} (with {exact.decimal(100 * _USUAL_SHARE)} %)"
+        return f"{range_text} (with {exact.percent(_USUAL_SHARE)})"
 
     # -- output -------------------------------------------------------------------------------------------------
 
@@ -287,8 +287,8 @@ class Profile:
 def _span(share: LeftOut) -> str:
     assert share.low is not None and share.high is not None  # noqa: S101, PT018 (known)
     if share.high >= 1:
-        return f"{share.about} of the rows: at least {percent(share.low)}"
-    return f"{share.about} of the rows: {percent(share.low)} to {percent(share.high)}"
+        return f"{share.about} of the rows: at least {rough_percent(share.low, 2)}"
+    return f"{share.about} of the rows: {rough_percent(share.low, 2)} to {rough_percent(share.high, 2)}"
 
 
 _SURE = Confidence("0.95")
@@ -385,7 +385,7 @@ class BoundProfile(Bound["Measurements"]):
     def promise(self, measurement: Measurements) -> Guarantee:
         return self.questions(measurement.spend).promise(measurement)
 
-    def kinds(self, _terms: Terms, _trial: Trial) -> list[Spend]:
+    def kinds(self, _terms: Terms, _trial: TrialFilter) -> list[Spend]:
         return [Spend(epsilon=Fraction(1))]
 
     def name(self, measurement: Measurements) -> dict[str, Any]:
@@ -440,7 +440,7 @@ class BoundProfile(Bound["Measurements"]):
             [*range_columns, *others], **{**provenance, "notes": (*answer.notes, f"people by their {dimension.name}")}
         )
 
-    def quoted(self, priced: Priced[Measurements], _terms: Terms, _outlook: Outlook) -> dict[str, Any]:
+    def quoted(self, priced: Priced[Measurements], _terms: Terms, _admission: Admission) -> dict[str, Any]:
         scale = float(self.noise(priced.spend).scale)
         margin = max(1.0, -scale * log(1 - float(_SURE)))
         seen = f"bounds of a column show only where more than about {BEYOND_NOISE * scale:,.0f} people are"

@@ -1,104 +1,36 @@
-"""The operations of workers that hold the ledger, and its verification in a process of its own.
-
-- Verifying the ledger for a custodian: one check at a time, in a process of its own, for as long as it takes.
-- The operations of clerks: authentication, and what the custodian decides. A clerk has the ledger, and no table.
-"""
+"""The operations of ledger workers: authentication, and what the custodian decides. They have no table."""
 
 from __future__ import annotations
 
-import asyncio
 import time
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake import ledger as ledgers
-from giveortake.configuration import budget_said
+from giveortake.configuration import parse_budget
 from giveortake.errors import AccessDenied, NotFound
 from giveortake.ledger.rules.reservations import revealed
 from giveortake.ledger.state import verification
-from giveortake.server.pool import Pool
 from giveortake.wire.documents import approval_document, entry_document, level_document, release_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from giveortake.ledger import Approval, Ledger, Standing
-    from giveortake.ledger.rules.budget_changes import Spent
+    from giveortake.ledger import Approval, BudgetStatus, Ledger
+    from giveortake.ledger.rules.budgets import Spent
     from giveortake.ledger.state.verification import Verification
     from giveortake.privacy import Guarantee
-    from giveortake.server.settings import Settings
-    from giveortake.server.worker import Operation
-
-
-State: TypeAlias = Literal["none", "running", "holds", "failed"]
-
-_A_DAY = 86_400.0  # seconds for one step, which takes about one
-
-
-@final
-@dataclass(slots=True)
-class LedgerCheck:
-    """The check of a ledger that runs now, or the last one.
-
-    It has no deadline of a request and takes no clerk. Whoever asks while it runs joins it; nobody who leaves ends it.
-    """
-
-    settings: Settings
-    on_loss: Callable[[str], None]
-    on_trouble: Callable[[str], None]
-    state: State = "none"
-    checked: int = 0
-    entries: int = 0
-    result: dict[str, Any] | None = None
-    _running: asyncio.Task[dict[str, Any]] | None = field(default=None, repr=False)
-
-    def progress(self) -> dict[str, Any]:
-        """How far it is, and what the last one found."""
-        return {"state": self.state, "checked": self.checked, "entries": self.entries, "result": self.result}
-
-    async def run(self, patience: float | None = None) -> dict[str, Any] | None:
-        """Begin a check, or join the one that runs; return what it finds, or None if `patience` ends before that."""
-        if self._running is None or self._running.done():
-            self.state, self.checked, self.entries, self.result = "running", 0, 0, None
-            self._running = asyncio.ensure_future(self._run())
-            self._running.add_done_callback(self._ended)
-        await asyncio.wait({self._running}, timeout=patience)
-        return await self._running if self._running.done() else None
-
-    async def _run(self) -> dict[str, Any]:
-        pool = Pool("check", self.settings.ledger_task, 1, 0, _A_DAY, on_loss=self.on_loss, on_trouble=self.on_trouble)
-        try:
-            await pool.open()
-            while True:
-                document, _ = await pool.ask("check")
-                self.checked, self.entries = document["checked"], document["entries"]
-                if "result" in document:
-                    self.result = dict(document["result"])
-                    return self.result
-        finally:
-            await pool.close()
-
-    def _ended(self, running: asyncio.Task[dict[str, Any]]) -> None:
-        failed = running.cancelled() or running.exception() is not None
-        self.state = "failed" if failed else "holds"
-
-    async def close(self) -> None:
-        """End the check that runs."""
-        if self._running is not None:
-            self._running.cancel()
-            with suppress(asyncio.CancelledError, Exception):
-                await self._running
+    from giveortake.server.workers.worker import Operation
 
 
 Request: TypeAlias = "dict[str, Any]"
 _TURN = 1.0  # seconds of a check at each call
 
 
-def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
-    """Open the ledger, which has to exist, and return the operations of a clerk."""
+def open_operations(task: dict[str, Any]) -> dict[str, Operation]:
+    """Open the ledger, which has to exist, and return the operations on it."""
     book = ledgers.open(task["ledger"], mark=task["mark"], create=False)
     return {name: partial(operation, book) for name, operation in OPERATIONS.items()} | {"check": Check(book)}
 
@@ -154,6 +86,12 @@ def revoke_token(book: Ledger, request: Request) -> dict[str, Any]:
 def levels(book: Ledger, _request: Request) -> dict[str, Any]:
     """Every level, with its budget and what is left of it."""
     return {"levels": [level_document(book, level) for level in book.levels()]}
+
+
+def populations(book: Ledger, request: Request) -> dict[str, Any]:
+    """The population that each data set is about."""
+    with book.chain.looking() as transaction:
+        return {"populations": {name: transaction.state.dataset(name).population for name in request["datasets"]}}
 
 
 def analysts(book: Ledger, request: Request) -> dict[str, Any]:
@@ -215,25 +153,22 @@ def change_budget(book: Ledger, request: Request) -> dict[str, Any]:
 
 
 def approvals(book: Ledger, request: Request) -> dict[str, Any]:
-    """Large spends: the question, the price, and what that would leave to the asker."""
+    """Large spends: the question, the price, and what that would leave to the caller."""
     approvals = book.approvals(waiting=request["waiting"])
     return {"approvals": [approval_document(approval) | _outlook(book, approval) for approval in approvals]}
 
 
 def own_approvals(book: Ledger, request: Request) -> dict[str, Any]:
-    """The asker's own large spends to a data set, and what was decided."""
+    """The caller's own large spends to a data set, and what was decided."""
     name, analyst = request["dataset"], request["analyst"]
     book.levels(analyst=analyst, dataset=name)  # who was revoked is told nothing
     approvals = [approval for approval in book.approvals(analyst=analyst) if approval.dataset == name]
-    return {"approvals": [_without_who(approval_document(approval)) for approval in approvals]}
-
-
-def _without_who(document: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in document.items() if name != "by"}
+    documents = map(approval_document, approvals)
+    return {"approvals": [{name: document[name] for name in document if name != "by"} for document in documents]}
 
 
 def _outlook(book: Ledger, approval: Approval) -> dict[str, Any]:
-    """The used share of the asker's own budget now, and after this spend; None where that cannot be said."""
+    """The used share of the caller's own budget now, and after this spend; None where that cannot be said."""
     nothing = {"share": None, "share_after": None, "fits": None}
     if approval.state == "used":
         return nothing
@@ -266,7 +201,7 @@ def deny(book: Ledger, request: Request) -> dict[str, Any]:
 
 
 def failures(book: Ledger, _request: Request) -> dict[str, Any]:
-    """How many failures each asker has observed, and what these can reveal."""
+    """How many failures each caller has observed, and what these can reveal."""
     failures = book.failures()
     listed = [
         {**asdict(failure), "bits": float(failure.bits), "revealed": float(failure.revealed)} for failure in failures
@@ -275,7 +210,7 @@ def failures(book: Ledger, _request: Request) -> dict[str, Any]:
 
 
 def fail(book: Ledger, request: Request) -> dict[str, Any]:
-    """Count a failure, by its key, that the asker is about to be told; the worker is gone and cannot count it."""
+    """Count a failure, by its key, that the caller is about to be told; the worker is gone and cannot count it."""
     since = datetime.fromisoformat(request["since"])
     book.fail_key(request["key"], analyst=request["analyst"], since=since, defect=request["defect"])
     return {}
@@ -324,10 +259,10 @@ class Check:
 
 
 def _budget(fields: dict[str, Any] | None) -> Guarantee | None:
-    return None if fields is None else budget_said(fields)
+    return None if fields is None else parse_budget(fields)
 
 
-def _level(book: Ledger, number: int) -> Standing:
+def _level(book: Ledger, number: int) -> BudgetStatus:
     for level in book.levels():
         if level.number == number:
             return level
@@ -338,7 +273,7 @@ OPERATIONS: dict[str, Callable[[Ledger, Request], dict[str, Any]]] = {
     operation.__name__: operation
     for operation in (
         *(probe, authenticate, tokens, issue_token, revoke_token),
-        *(levels, analysts, add_analyst, revoke_analyst, readmit_analyst, change_budget),
+        *(levels, populations, analysts, add_analyst, revoke_analyst, readmit_analyst, change_budget),
         *(approvals, own_approvals, approve, deny, fail, failures, reset_failures, entries, all_releases),
     )
 }

@@ -1,7 +1,6 @@
-"""The operations of workers that hold a session.
+"""The operations of workers that hold a session: called by name, with plain values, for one analyst or the custodian.
 
-- The curve of a question: its margins at nine spends, from one call, without reading a row.
-- The operations of workers that hold a session: called by name, with plain values, for an analyst or the custodian.
+The curve of a query, its margins at nine spends, comes first; then one function for each operation.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.caching import serving
-from giveortake.configuration import chosen, configurations
+from giveortake.configuration import configurations, select_section
 from giveortake.errors import NotFound, QueryRefused
 from giveortake.exact import rational, spendable, sqrt_down
 from giveortake.ledger.rules.reservations import Pace
@@ -25,7 +24,7 @@ from giveortake.plan.question import aggregates_in
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP
 from giveortake.privacy.gaussian import gaussian_mu
 from giveortake.server import responses
-from giveortake.server.responses import Superseded, formatted, json_result
+from giveortake.server.responses import StaleTable, formatted, json_result
 from giveortake.session.session import mechanism_of
 from giveortake.wire import documents
 from giveortake.wire.documents import (
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from giveortake.answers import Answer
     from giveortake.privacy import Guarantee
     from giveortake.server.responses import Result
-    from giveortake.server.worker import Operation
+    from giveortake.server.workers.worker import Operation
     from giveortake.session import Query, Session
 
 
@@ -147,31 +146,31 @@ _OF_TWO_COLUMNS = 6
 _DEEPEST_PLAN = 500  # levels of JSON: more than any plan that the session reads
 
 
-def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
+def open_operations(task: dict[str, Any]) -> dict[str, Operation]:
     """Open the session that the task describes, and return the operations of a worker."""
-    configured = chosen(configurations(task["toml"]), task["name"])
-    overrides = {} if "seconds" in configured.said else {"seconds": task.get("seconds")}
-    desk = SessionDesk(configured.open(**overrides, by=task.get("by")))
-    atexit.register(desk.session.close)  # which removes what the engine has written
+    configured = select_section(configurations(task["toml"]), task["name"])
+    overrides = {} if "seconds" in configured.settings else {"seconds": task.get("seconds")}
+    sessions = AnalystSessions(configured.open(**overrides, by=task.get("by")))
+    atexit.register(sessions.session.close)  # which removes what the engine has written
     if task.get("pace") is not None:
-        mechanism_of(desk.session).ledger.pace = Pace(task["pace"])  # what becomes of charges is written on a beat
+        mechanism_of(sessions.session).ledger.pace = Pace(task["pace"])  # what becomes of charges is written on a beat
     import_module("giveortake.sql.select")  # which the first question would have to wait for
-    return {name: partial(desk.do, operation) for name, operation in OPERATIONS.items()}
+    return {name: partial(sessions.run, operation) for name, operation in OPERATIONS.items()}
 
 
 @final
 @dataclass(slots=True)
-class SessionDesk:
+class AnalystSessions:
     """One engine, and a session for each analyst who has asked."""
 
     session: Session
     _sessions: dict[str, Session] = field(default_factory=dict)
 
-    def do(self, operation: Callable[[Session, Request], Any], request: Request) -> Any:
+    def run(self, operation: Callable[[Session, Request], Any], request: Request) -> Any:
         """One operation, for whoever asks; none once the ledger has a newer version of the table than was opened."""
         mechanism = mechanism_of(self.session)
         if mechanism.ledger.versions(mechanism.dataset)[-1][0] != mechanism.version:
-            raise Superseded
+            raise StaleTable
         session = self.session_of(request["analyst"])
         with serving(mechanism_of(session).cache):
             return operation(session, request)
@@ -302,14 +301,14 @@ def profiles(session: Session, _request: Request) -> Result:
 
 
 def history(session: Session, request: Request) -> Result:
-    """The ledger's entries for the asker, from one number on."""
+    """The ledger's entries for the caller, from one number on."""
     limit = request["limit"]
     entries = session.history(request["after"], limit + 1)
     return {"entries": [entry_document(entry) for entry in entries[:limit]], "more": len(entries) > limit}
 
 
 def releases(session: Session, request: Request) -> Result:
-    """A page of the releases that the asker has paid for."""
+    """A page of the releases that the caller has paid for."""
     limit = request["limit"]
     releases = session.releases(request["after"], limit + 1, newest_first=request["newest_first"])
     return {"releases": [release_document(release) for release in releases[:limit]], "more": len(releases) > limit}

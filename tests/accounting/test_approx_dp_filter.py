@@ -10,7 +10,7 @@ import pytest
 
 from cases import all_cases
 from filter_strategies import admitted
-from giveortake.accounting.filters import Filter, Race, admitted_rho, best_order, filter, limit, lineup  # noqa: A004
+from giveortake.accounting.filters import ApproxDPFilter, Filter, admitted_rho, best_order, filter, limit, lineup  # noqa: A004
 from giveortake.accounting.pricing import Currency, Divergence, Epsilon, Rho, SquaredMu
 from giveortake.errors import BudgetExceeded, InvalidParameter
 from giveortake.exact import sqrt_up
@@ -21,8 +21,8 @@ BUDGET = ApproxDP("1", "1e-6")
 DELTA = BUDGET.delta
 
 
-def alone(currency: Currency, delta: Fraction = DELTA) -> Race:
-    return Race(BUDGET, keys=0, contestants=[(currency, delta)])
+def alone(currency: Currency, delta: Fraction = DELTA) -> ApproxDPFilter:
+    return ApproxDPFilter(BUDGET, keys=0, contestants=[(currency, delta)])
 
 
 def test_a_concentrated_filter_alone_admits_487_or_4() -> None:
@@ -68,7 +68,7 @@ def test_the_filter_at_the_best_order_admits_what_the_concentrated_one_admits() 
 @all_cases("delta", ["1e-300", "1e-12", "0.1", "0.999"])
 def test_the_deltas_of_a_race_add_up_to_the_budget_whatever_its_size(epsilon: str, delta: str) -> None:
     budget = ApproxDP(epsilon, delta)
-    race = Race(budget)
+    race = ApproxDPFilter(budget)
     assert race.pot is not None
     assert race.pot.delta == budget.delta / 10
     assert race.pot.delta + sum(account.delta for account in race.accounts) == budget.delta
@@ -91,9 +91,9 @@ def test_each_limit_implies_the_budget(epsilon: str, delta: str) -> None:
 
 def test_more_delta_than_the_budget_has_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="contestants"):
-        Race(BUDGET, contestants=[(Rho(), DELTA)])
+        ApproxDPFilter(BUDGET, contestants=[(Rho(), DELTA)])
     with pytest.raises(InvalidParameter, match="contestants"):
-        Race(BUDGET, contestants=[])
+        ApproxDPFilter(BUDGET, contestants=[])
     with pytest.raises(InvalidParameter):
         filter(BUDGET, keys="1e-5")
     with pytest.raises(InvalidParameter, match="no δ"):
@@ -101,7 +101,7 @@ def test_more_delta_than_the_budget_has_is_refused() -> None:
 
 
 def test_what_exceeds_a_contestant_closes_it_and_a_refusal_closes_none() -> None:
-    race = Race(BUDGET)
+    race = ApproxDPFilter(BUDGET)
     with pytest.raises(BudgetExceeded):
         race.charge(events.Pure("1.5"))
     assert all(account.alive for account in race.accounts)
@@ -115,7 +115,7 @@ def test_what_exceeds_a_contestant_closes_it_and_a_refusal_closes_none() -> None
 
 
 def test_keys_draw_on_the_pot_and_pure_queries_do_not() -> None:
-    race = Race(BUDGET)
+    race = ApproxDPFilter(BUDGET)
     for _ in range(10):
         race.charge(events.DiscoveredKeys("0.01", "1e-8"))
     assert race.remaining["δ"] == 0
@@ -129,7 +129,7 @@ def test_keys_draw_on_the_pot_and_pure_queries_do_not() -> None:
 
 
 def test_the_orders_and_deltas_of_a_snapshot_outlive_a_change_of_the_defaults() -> None:
-    old = Race(
+    old = ApproxDPFilter(
         BUDGET, keys="2e-7", contestants=[(Epsilon(), Fraction(0)), (Divergence(Fraction(17)), Fraction("8e-7"))]
     )
     old.charge(events.Pure("0.25"))
@@ -169,6 +169,6 @@ def _steps_of_a_charge(guard: Filter, event: events.Event) -> int:
 def test_the_admitted_rho_is_the_greatest_that_a_fresh_race_takes(epsilon: str, delta: str) -> None:
     budget = ApproxDP(epsilon, delta)
     rho = admitted_rho(budget)
-    assert Race(budget).admits(events.ZCDP(rho))
-    assert not Race(budget).admits(events.ZCDP(rho * Fraction(1001, 1000)))
+    assert ApproxDPFilter(budget).admits(events.ZCDP(rho))
+    assert not ApproxDPFilter(budget).admits(events.ZCDP(rho * Fraction(1001, 1000)))
     assert ZCDP(rho).delta_at(budget.epsilon) < budget.delta  # and it alone would imply more

@@ -17,8 +17,8 @@ import giveortake as gt
 from cases import all_cases
 from giveortake.errors import SensitiveValue
 from giveortake.mechanisms import Laplace, Sensitive
-from giveortake.mechanisms.bounded_integers import BoundedIntegers
 from giveortake.mechanisms.lattice import added, read
+from giveortake.mechanisms.mechanism import BoundedIntegers
 
 NUMBERS = [1, 2, 3]
 
@@ -127,7 +127,7 @@ def test_the_input_is_never_written_to() -> None:
 
 def test_what_is_made_of_a_sensitive_value_has_a_name_and_stays_sensitive() -> None:
     noise = Laplace("1e-3")  # which rounds to zero
-    bins = Sensitive([BoundedIntegers.of(np.array(each), 9) for each in ([[1, 2, 3, 4]], [[5, 6]])])
+    bins = Sensitive([BoundedIntegers.clamped(np.array(each), 9) for each in ([[1, 2, 3, 4]], [[5, 6]])])
     assert noise.release(bins.item(1)).tolist() == [[5, 6]]
     assert noise.release(bins.item(0).part(0, 1)).tolist() == [[1, 2, 3, 4]]
     assert repr(bins.item(0).part(0, 1)) == "<sensitive>"

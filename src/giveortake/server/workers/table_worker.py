@@ -26,7 +26,7 @@ from giveortake.session.protection import WORD_FOR_ROWS, require_no_column_calle
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from giveortake.server.worker import Operation
+    from giveortake.server.workers.worker import Operation
 
     Request: TypeAlias = dict[str, Any]
 
@@ -42,15 +42,15 @@ _EXAMPLES = {"date": "2024-12-31", "timestamp": "2024-12-31", "integer": "500"}
 _NOT_THERE = "list them with GET /v1/tables; a link that leads out of the folder counts as not there"
 
 
-def open_desk(task: dict[str, Any]) -> dict[str, Operation]:
+def open_operations(task: dict[str, Any]) -> dict[str, Operation]:
     """The operations on the folders that may be looked into."""
-    desk = TableDesk(Path(task["toml"]), tuple(Path(folder).resolve(strict=True) for folder in task["folders"]))
-    return {name: partial(operation, desk) for name, operation in OPERATIONS.items()}
+    allowed = AllowedFolders(Path(task["toml"]), tuple(Path(folder).resolve(strict=True) for folder in task["folders"]))
+    return {name: partial(operation, allowed) for name, operation in OPERATIONS.items()}
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class TableDesk:
+class AllowedFolders:
     """A configuration, and the folders below which tables may be added to it."""
 
     toml: Path
@@ -79,42 +79,42 @@ def _resolved(folder: Path, text: str) -> Path | None:
         return None
 
 
-def files(desk: TableDesk, _request: Request) -> dict[str, Any]:
+def files(allowed: AllowedFolders, _request: Request) -> dict[str, Any]:
     """List the files in the folders: their names, and nothing that is in them."""
     paths: dict[str, None] = {}
-    for folder in desk.folders:
+    for folder in allowed.folders:
         for where, inside, names in os.walk(folder):  # which follows no links
             here = Path(where).relative_to(folder)
             inside[:] = sorted(name for name in inside if len(here.parts) < _DEEPEST and not name.startswith("."))
             for name in sorted(names):
                 path = (here / name).as_posix()
-                if not name.startswith(".") and _is_there(desk, path):
+                if not name.startswith(".") and _is_there(allowed, path):
                     paths[path] = None
             if len(paths) > _MOST_FILES:
                 break
-    return {"folders": [folder.name for folder in desk.folders], "files": list(paths)[:_MOST_FILES]}
+    return {"folders": [folder.name for folder in allowed.folders], "files": list(paths)[:_MOST_FILES]}
 
 
-def _is_there(desk: TableDesk, path: str) -> bool:
+def _is_there(allowed: AllowedFolders, path: str) -> bool:
     try:
-        desk.resolve(path)
+        allowed.resolve(path)
     except (NotFound, OSError):
         return False
     return True
 
 
-def columns(desk: TableDesk, request: Request) -> dict[str, Any]:
+def columns(allowed: AllowedFolders, request: Request) -> dict[str, Any]:
     """The names and kinds of a file's columns, by header and types alone; null where cells are text."""
-    kinds = columns_of(desk.resolve(request["file"]), request.get("table"))
+    kinds = columns_of(allowed.resolve(request["file"]), request.get("table"))
     return {"columns": [{"name": name, "kind": None if kind is None else str(kind)} for name, kind in kinds.items()]}
 
 
-def section(desk: TableDesk, request: Request) -> dict[str, Any]:
+def section(allowed: AllowedFolders, request: Request) -> dict[str, Any]:
     """The section of a configuration for a table, as the request describes it; it is checked, and not stored yet."""
-    name, file = request["name"], desk.resolve(request["file"])
+    name, file = request["name"], allowed.resolve(request["file"])
     if not _NAME.fullmatch(name) or name.casefold() == SERVER:
         raise InvalidParameter("name", name, "cannot be the name of a table", hint="letters, digits and _: trips_2024")
-    known = configurations(desk.toml)
+    known = configurations(allowed.toml)
     if name.casefold() in {section_name.casefold() for section_name in known}:
         raise InvalidParameter("name", name, "is taken", hint="choose another")
     kinds = columns_of(file, request.get("table"))
@@ -122,14 +122,14 @@ def section(desk: TableDesk, request: Request) -> dict[str, Any]:
         raise InvalidParameter("unit", request["unit"], "is not a column", hint=f"one of {', '.join(kinds)}; or row")
     if request["unit"] == WORD_FOR_ROWS:
         require_no_column_called_row(kinds)
-    fields: dict[str, Any] = {"source": _source(desk.toml, file)}
+    fields: dict[str, Any] = {"source": _source(allowed.toml, file)}
     if request.get("table"):
         fields["table"] = request["table"]
     fields |= {"unit": request["unit"], "budget": request["budget"]}
     for option in ("population", "new_population", "rows_per_person"):
         if request.get(option):
             fields[option] = request[option]
-    first = tomllib.loads(desk.toml.read_text(encoding="utf-8"))[next(iter(known))]
+    first = tomllib.loads(allowed.toml.read_text(encoding="utf-8"))[next(iter(known))]
     fields |= {option: first[option] for option in ("ledger", "mark") if option in first}
     domains = {column: _domain(column, declared, kinds) for column, declared in request.get("domains", {}).items()}
     shown_fields = {
@@ -193,6 +193,6 @@ def _misfit(column: str, value: Any, kind: str) -> InvalidParameter:
     return InvalidParameter(f"domains.{column}", value, f"is not of type {kind}", hint=_EXAMPLES.get(kind, "10.5"))
 
 
-OPERATIONS: dict[str, Callable[[TableDesk, Request], dict[str, Any]]] = {
+OPERATIONS: dict[str, Callable[[AllowedFolders, Request], dict[str, Any]]] = {
     operation.__name__: operation for operation in (files, columns, section)
 }

@@ -16,9 +16,9 @@ from giveortake.advice import Advice
 from giveortake.engines.runtime import ScratchFolder
 from giveortake.errors import GiveOrTakeError
 from giveortake.ledger.rules.reservations import beat
-from giveortake.server.framing import packed, read
 from giveortake.server.limits import Turns, Work
-from giveortake.server.responses import Refused
+from giveortake.server.responses import Refusal
+from giveortake.server.workers.framing import packed, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +68,7 @@ class Worker:
                 raise
             try:
                 process = await asyncio.create_subprocess_exec(  # which ends what it has begun, if it is cancelled
-                    *(sys.executable, "-m", "giveortake.server.worker"),
+                    *(sys.executable, "-m", "giveortake.server.workers.worker"),
                     stdin=theirs.fileno(),
                     stdout=asyncio.subprocess.DEVNULL,
                     stderr=asyncio.subprocess.DEVNULL,
@@ -149,9 +149,9 @@ class Pool:
     workers: int
     spares: int
     deadline: float
-    waiting: int = 64  # requests of one asker
+    waiting: int = 64  # requests of one caller
     on_loss: Callable[[str], None] = lambda _why: None
-    on_trouble: Callable[[str], None] = lambda _why: None  # in words for the custodian
+    on_problem: Callable[[str], None] = lambda _why: None  # in words for the custodian
     pace: float | None = None
     _idle: asyncio.Queue[Worker] = field(default_factory=asyncio.Queue, repr=False)
     _warm: list[Worker] = field(default_factory=list, repr=False)
@@ -182,15 +182,15 @@ class Pool:
     async def ask(
         self, operation: str, *, work: Work | None = None, slow: bool = False, **arguments: Any
     ) -> tuple[dict[str, Any], bytes]:
-        """The reply of a free worker, in the asker's turn; without `work`, the service itself asks.
+        """The reply of a free worker, in the caller's turn; without `work`, the service itself asks.
 
         What is slow leaves one worker, if there are several, to what is quick.
         """
         for _ in range(self.workers + self.spares + 1):  # all may hold an older version
             document, content = await self._ask_one(operation, work or Work(""), slow, arguments)
-            if "superseded" not in document:
+            if "stale" not in document:
                 return document["result"], content
-        raise Refused("overloaded")
+        raise Refusal("overloaded")
 
     async def _ask_one(
         self, operation: str, work: Work, slow: bool, arguments: dict[str, Any]
@@ -199,7 +199,7 @@ class Pool:
             async with asyncio.timeout(self.deadline):
                 worker = await self._free(work, slow)
         except TimeoutError:
-            raise Refused("overloaded") from None
+            raise Refusal("overloaded") from None
         started = time.monotonic()
         try:
             document, content = await self._asked(worker, {"operation": operation, **arguments})
@@ -210,15 +210,15 @@ class Pool:
         if "refused" in document:
             if document["refused"] == "internal" or document.get("defect"):
                 self.on_loss(f"{self.name}: {operation}: {document['kind']}")
-                self.on_trouble(f"{self.name}: {document['kind']}")
+                self.on_problem(f"{self.name}: {document['kind']}")
             if document.get("why"):
-                self.on_trouble(document["why"])
+                self.on_problem(document["why"])
             defect = bool(document.get("defect"))
-            raise Refused(document["refused"], document["document"], why=document.get("why"), defect=defect)
+            raise Refusal(document["refused"], document["document"], why=document.get("why"), defect=defect)
         return document, content
 
     async def _free(self, work: Work, slow: bool) -> Worker:
-        """A worker that is alive; one that died while idle is replaced, and the asker does not notice."""
+        """A worker that is alive; one that died while idle is replaced, and the caller does not notice."""
         while True:
             worker = await self._turns.worker(work, slow=slow)
             if worker.process.returncode is None and not worker.reader.at_eof():
@@ -247,12 +247,12 @@ class Pool:
             if lost:
                 await self._lose(worker, _LOST[lost].format(request["operation"]))
             elif reply[0].get("ends"):  # its state cannot be trusted: nobody else is to ask it
-                await self._lose(worker, "another version" if "superseded" in reply[0] else "ended")
+                await self._lose(worker, "another version" if "stale" in reply[0] else "ended")
             else:
                 self._rest(worker)
         if lost:
             crashed = lost == "worker_lost" and worker.process.returncode not in _KILLED
-            raise Refused(lost, defect=crashed)
+            raise Refusal(lost, defect=crashed)
         return reply
 
     async def _keep_pace(self, started: float) -> None:
@@ -280,7 +280,7 @@ class Pool:
                 worker = await Worker.start(self.task)
             except (WorkerFailed, OSError) as error:
                 self.on_loss(f"{self.name}: start: {type(error).__name__}")
-                self.on_trouble(f"{self.name}: a worker does not start: {error}")
+                self.on_problem(f"{self.name}: a worker does not start: {error}")
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 continue

@@ -1,14 +1,9 @@
-"""Clusters by a few of Lloyd's steps: each adds up the rows nearest to each centre, with noise.
-
-Guarantee: one sum of vectors for means and deviations, from which centres start, and one in each step, each μ-GDP for
-its part of μ², so that together they are μ-GDP, however the later ones depend on the earlier [DRS22]. A row adds 1 and
-its columns, each between -1 and 1, in the cells of one cluster: for d features its vector has length √(1 + d) at most.
-A person's vectors are added up, and cut once, at `clip` times that. Where centres start comes from what was released.
-"""
+"""Learners without a target: clusters and principal components."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
@@ -18,7 +13,7 @@ import numpy as np
 from giveortake.engines import Component, KeyColumn
 from giveortake.errors import InvalidParameter, no_attribute
 from giveortake.exact import whole
-from giveortake.learn.base import Learner, Model, Task
+from giveortake.learn.base import Learner, Model
 from giveortake.learn.features import (
     Feature,
     ScaledNumber,
@@ -30,8 +25,10 @@ from giveortake.learn.features import (
     standardisation_sum,
     weighted,
 )
-from giveortake.learn.noisy_sums import GRAIN, one, steps_for, value, vector_sum
+from giveortake.learn.moments import MomentsPlan, PrincipalComponents
+from giveortake.learn.noisy_sums import FitContext, FitPlan, in_grains, one, steps_for, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Derive, Literal
+from giveortake.session.learning_data import LearningData
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,14 +37,32 @@ if TYPE_CHECKING:
 
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
-    from giveortake.learn.base import Ground
     from giveortake.learn.features import Standardisation
-    from giveortake.learn.noisy_sums import Passes
+    from giveortake.learn.noisy_sums import FitContext, NoisySums
     from giveortake.plan import Expression, Relation
     from giveortake.privacy import Guarantee
     from giveortake.session.learning_data import LearningData
 
     Reals: TypeAlias = npt.NDArray[np.float64]
+
+
+class _Unsupervised(Learner):
+    """The base of learners without a target."""
+
+    def _planned(self, data: LearningData) -> tuple[FitContext, tuple[Feature, ...]]:
+        """The complete rows, and the features; a target is refused."""
+        if self.target is not None:
+            raise InvalidParameter("target", self.target, "has no effect here", hint="features=[…] names columns")
+        features = features_of(data.schema, self.features)
+        return self._context(data, complete_and_declared(data.schema, features)), features
+
+    @abstractmethod
+    def transform(self, rows: Any) -> Reals:
+        """Public rows in other columns: distances from centres, or components."""
+
+    def fit_transform(self, rows: Any, y: Any = None) -> Reals:
+        """Fit to rows that you hold yourself, and transform them."""
+        return self.fit(rows, y).transform(rows)
 
 
 STEPS = 5
@@ -57,20 +72,27 @@ _SEEN = 3.0  # deviations of the noise that a cluster's number of rows has to ex
 
 
 @final
-class KMeansTask(Task):
-    """The fit of clusters: find where to start, and take Lloyd's steps."""
+class KMeansPlan(FitPlan):
+    """The fit of clusters: find where to start, and take a few of Lloyd's steps, with noise in each.
+
+    Guarantee: one sum of vectors for means and deviations, from which centres start, and one in each step, each μ-GDP
+    for its part of μ², so that together they are μ-GDP, however the later ones depend on the earlier [DRS22]. A row
+    adds 1 and its columns, each between -1 and 1, in the cells of the cluster whose centre is nearest: for d features
+    its vector has length √(1 + d) at most. A person's vectors are added up, and cut once, at `clip` times that. Where
+    centres start comes from what was released.
+    """
 
     stored_name: ClassVar[str] = "KMeansTask"
 
-    def __init__(self, ground: Ground, features: tuple[Feature, ...], clusters: int) -> None:
-        self.ground, self.features, self.clusters = ground, features, clusters
+    def __init__(self, context: FitContext, features: tuple[Feature, ...], clusters: int) -> None:
+        self.context, self.features, self.clusters = context, features, clusters
         self.columns = [column for feature in features for column in feature.design()]
         steps = {f"clusters {step + 1}": Fraction(9, 10) / STEPS for step in range(STEPS)}
         self.shares = {"standardisation": Fraction(1, 10), **steps}
 
     def known(self) -> list[VectorSum]:
         thirds = np.full((self.clusters, len(self.columns)), 1 / 3)
-        return [standardisation_sum(self.ground, self.features)] + [self.members(thirds)] * STEPS
+        return [standardisation_sum(self.context, self.features)] + [self.members(thirds)] * STEPS
 
     def names(self) -> dict[str, Any]:
         return {"features": [feature.to_json() for feature in self.features], "clusters": self.clusters, "steps": STEPS}
@@ -81,24 +103,24 @@ class KMeansTask(Task):
     def members(self, centres: Reals) -> VectorSum:
         """The number of rows nearest to each centre, and the sums of their columns."""
         longest = math.sqrt(1 + len(self.features))
-        steps = steps_for(longest, self.ground.rows, factors=1)
+        steps = steps_for(longest, self.context.rows, factors=1)
         values = [one(steps=steps), *(value(column.expression, column.low, steps=steps) for column in self.columns)]
         components = [Component((index,), (0,)) for index in range(len(values))]
         rows, nearest = self._nearest(centres)
         keys = [KeyColumn("cluster", nearest, tuple(range(self.clusters)))]
-        return vector_sum(rows, values, components, self.ground.rows, keys=keys, longest=longest)
+        return vector_sum(rows, values, components, self.context.rows, keys=keys, longest=longest)
 
     def _nearest(self, centres: Reals) -> tuple[Relation, Expression]:
         """Rows with a score x·c − ‖c‖²/2 for each centre c, and the index of the greatest score."""
         carried = [(feature.name, ColumnReference(feature.name)) for feature in self.features]
         stem = "near"
-        while any(name.startswith(stem) for name in self.ground.relation.schema):
+        while any(name.startswith(stem) for name in self.context.relation.schema):
             stem += "_"
         scores = [
             (f"{stem} {index}", weighted(self.features, np.concatenate([[-float(centre @ centre) / 2], centre])))
             for index, centre in enumerate(centres)
         ]
-        rows = Derive(self.ground.relation, (*carried, *scores))
+        rows = Derive(self.context.relation, (*carried, *scores))
         score_columns = [ColumnReference(name) for name, _ in scores]
         most = score_columns[0] if len(score_columns) == 1 else Call("greatest", tuple(score_columns))
         rows = Derive(rows, (*carried, *((score.name, score) for score in score_columns), (stem, most)))
@@ -109,18 +131,18 @@ class KMeansTask(Task):
         ]
         return rows, Call("case", (*branches, Literal(0)))
 
-    def learn(self, passes: Passes) -> ClusterModel:
+    def learn(self, noisy_sums: NoisySums) -> ClusterModel:
         name, share = next(iter(self.shares.items()))
         standardisation = standardisation_of(
-            passes.add_up(name, standardisation_sum(self.ground, self.features), share), self.columns
+            noisy_sums.add_up(name, standardisation_sum(self.context, self.features), share), self.columns
         )
         low = np.array([column.low for column in self.columns], dtype=float)
         moved, centres = 0, np.zeros((0, len(self.columns)))
         for moved in range(self.clusters):
             centres = np.vstack([centres, _start(standardisation, moved)])
-        centres, counts = _short(np.clip(centres, low, 1)), np.zeros(self.clusters)
+        centres, counts = in_grains(np.clip(centres, low, 1)), np.zeros(self.clusters)
         for name, share in list(self.shares.items())[1:]:
-            member_sums = passes.add_up(name, self.members(centres), share)
+            member_sums = noisy_sums.add_up(name, self.members(centres), share)
             counts = member_sums.cells(0)
             sums = np.array([member_sums.cells(index) for index in range(1, 1 + len(self.columns))]).T
             seen = counts > _SEEN * member_sums.deviation()
@@ -130,7 +152,7 @@ class KMeansTask(Task):
             for cluster in np.flatnonzero(~seen).tolist() if name != list(self.shares)[-1] else ():
                 moved += 1  # a centre without rows is moved near the one that has most
                 centres[cluster] = largest + (_start(standardisation, moved) - standardisation.mean) / 2
-            centres = _short(np.clip(centres, low, 1))
+            centres = in_grains(np.clip(centres, low, 1))
         return ClusterModel(self.features, centres, np.maximum(counts, 0))
 
 
@@ -142,10 +164,6 @@ def _start(standardisation: Standardisation, index: int) -> Reals:
         root = (1 + root) ** (1 / (count + 1))
     even = (0.5 + (index + 1) * root ** -np.arange(1, count + 1)) % 1
     return np.asarray(standardisation.mean + _SPREAD * standardisation.deviation * (2 * even - 1))
-
-
-def _short(numbers: Reals) -> Reals:
-    return np.asarray(np.round(numbers * GRAIN) / GRAIN)
 
 
 @final
@@ -183,7 +201,7 @@ class ClusterModel(Model):
         return cls(features, *(np.asarray(content[name], dtype=np.float64) for name in ("centres", "counts")))
 
 
-class KMeans(Learner):
+class KMeans(_Unsupervised):
     """Clusters of rows by declared columns, each scaled to -1 … 1 by its bounds. There is no target.
 
     `n_clusters` is how many are looked for; a centre that no row is near has a count of about zero.
@@ -222,14 +240,11 @@ class KMeans(Learner):
         self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
         self.clip, self.n, self.domains, self.budget = clip, n, domains, budget
 
-    def _task(self, data: LearningData) -> KMeansTask:
-        if self.target is not None:
-            raise InvalidParameter("target", self.target, "has no effect here", hint="features=[…] names columns")
+    def _plan(self, data: LearningData) -> KMeansPlan:
+        context, features = self._planned(data)
         if not 1 <= whole("n_clusters", self.n_clusters) <= MOST_CLUSTERS:
             raise InvalidParameter("n_clusters", self.n_clusters, f"is not a number up to {MOST_CLUSTERS}")
-        features = features_of(data.schema, self.features)
-        ground = self._ground(data, complete_and_declared(data.schema, features))
-        return KMeansTask(ground, features, self.n_clusters)
+        return KMeansPlan(context, features, self.n_clusters)
 
     def predict(self, rows: Any) -> npt.NDArray[np.int64]:
         """The index of the nearest centre of each public row."""
@@ -243,10 +258,6 @@ class KMeans(Learner):
     def fit_predict(self, rows: Any, y: Any = None) -> npt.NDArray[np.int64]:
         """Fit to rows that you hold yourself, and say which centre each is nearest to."""
         return self.fit(rows, y).predict(rows)
-
-    def fit_transform(self, rows: Any, y: Any = None) -> Reals:
-        """Fit to rows that you hold yourself, and say how far they are from each centre."""
-        return self.fit(rows, y).transform(rows)
 
     def score(self, rows: Any, y: Any = None) -> float:
         """Minus the sum of squared distances of public rows from their centres."""
@@ -273,3 +284,99 @@ class KMeans(Learner):
         by_row = self.provenance_.guarantee.unit.column is None
         clipped = "" if by_row else "; counted with the clip, so too low where people have many rows"
         return (("rows near each centre", f"about {rows}{clipped}"),)
+
+
+@final
+class ComponentsPlan(FitPlan):
+    """The moments of some columns, and the components of them."""
+
+    stored_name: ClassVar[str] = "ComponentsTask"
+
+    def __init__(self, moments: MomentsPlan, k: int) -> None:
+        self.context, self.shares = moments.context, moments.shares
+        self._moments, self._k = moments, k
+
+    def known(self) -> list[VectorSum]:
+        return self._moments.known()
+
+    def names(self) -> dict[str, Any]:
+        return self._moments.names()  # what is measured does not depend on how many are wanted
+
+    def words(self) -> str:
+        return f"principal components of {', '.join(feature.name for feature in self._moments.features)}"
+
+    def learn(self, noisy_sums: NoisySums) -> PrincipalComponents:
+        return self._moments.learn(noisy_sums).pca(self._k)
+
+
+@final
+class PCA(_Unsupervised):
+    """The directions in which declared columns, between -1 and 1, spread most, from one release of their moments.
+
+    Guarantee: that of `moments`, one charge of μ-GDP. A direction with less variance than noise alone would show is
+    marked so. Asking for more of them later is free.
+
+    >>> import polars as pl
+    >>> people = {"age": [20, 30, 40, 50] * 500, "weight": [60, 65, 70, 80] * 500, "sick": [0, 0, 1, 1] * 500}
+    >>> domains = {"age": (0, 100), "weight": (40, 120), "sick": [0, 1]}
+    >>> s = gt.protect(pl.DataFrame(people), unit=gt.ROW, budget=gt.ApproxDP(2, "1e-6"), domains=domains)
+    >>> model = gt.learn.PCA(features=["age", "weight"], n_components=1, epsilon=1, delta="1e-7").fit(s)
+    >>> model.components_.shape
+    (1, 2)
+    """
+
+    stored_name: ClassVar[str] = "PCA"
+    model_class: ClassVar[type[Model]] = PrincipalComponents
+    constructor_example: ClassVar[str | None] = 'gt.learn.PCA(features=["age", "weight"], n_components=2)'
+    kind: ClassVar[str] = "transformer"
+    model_: PrincipalComponents
+
+    def __init__(
+        self,
+        *,
+        target: None = None,
+        features: Sequence[str] | None = None,
+        n_components: int = 2,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        mu: Number | None = None,
+        clip: int | None = None,
+        domains: Any = None,
+        budget: Any = None,
+    ) -> None:
+        self.target, self.features, self.n_components = target, features, n_components
+        self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
+        self.clip, self.domains, self.budget = clip, domains, budget
+
+    def _plan(self, data: LearningData) -> ComponentsPlan:
+        plan = MomentsPlan(*self._planned(data))
+        if whole("n_components", self.n_components) > len(plan.columns):
+            raise InvalidParameter("n_components", self.n_components, f"is more than the {len(plan.columns)} columns")
+        return ComponentsPlan(plan, self.n_components)
+
+    def transform(self, rows: Any) -> Reals:
+        """Public rows in the directions that were found."""
+        model: PrincipalComponents = self._require_fitted()
+        return model.transform(self._checked_rows(rows))
+
+    @property
+    def components_(self) -> Reals:
+        """The directions, one in each row."""
+        model: PrincipalComponents = self._require_fitted()
+        return model.components
+
+    @property
+    def explained_variance_ratio_(self) -> Reals:
+        """The part of all variance in each direction."""
+        model: PrincipalComponents = self._require_fitted()
+        return model.ratio
+
+    @property
+    def explained_variance_(self) -> Reals:
+        """The variance in each direction, of columns between -1 and 1."""
+        model: PrincipalComponents = self._require_fitted()
+        return model.variances
+
+    def _described(self) -> tuple[tuple[str, str], ...]:
+        return tuple(("component", line.strip()) for line in repr(self.model_).splitlines()[1:])

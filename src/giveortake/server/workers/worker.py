@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from giveortake.advice import on_all
 from giveortake.errors import GiveOrTakeError, QueryFailed, line_of
-from giveortake.server.framing import packed, receive
-from giveortake.server.responses import Superseded
+from giveortake.server.responses import StaleTable
+from giveortake.server.workers.framing import packed, receive
 from giveortake.wire.errors import BY_NAME, document_of, refusal_of
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     Operation: TypeAlias = "Callable[[dict[str, Any]], dict[str, Any] | tuple[dict[str, Any], bytes]]"
 
-_DESKS = {
-    "session": "giveortake.server.session_worker",
-    "ledger": "giveortake.server.ledger_worker",
-    "tables": "giveortake.server.table_worker",
+_MODULES = {
+    "session": "giveortake.server.workers.session_worker",
+    "ledger": "giveortake.server.workers.ledger_worker",
+    "tables": "giveortake.server.workers.table_worker",
 }
 _LOST = 70  # the exit code of a worker whose state cannot be trusted any more
 
@@ -46,7 +46,7 @@ def main() -> int:
         return 0  # the front is gone already
     try:
         _limit(task)
-        desk: dict[str, Operation] = import_module(_DESKS[task["kind"]]).open_desk(task)
+        operations: dict[str, Operation] = import_module(_MODULES[task["kind"]]).open_operations(task)
     except (GiveOrTakeError, OSError) as error:
         connection.sendall(packed({"failed": failure(error)}))
         return 1
@@ -56,7 +56,7 @@ def main() -> int:
             request, _ = receive(connection)
         except (EOFError, OSError):
             return 0
-        reply, trusted = _done(desk, request)
+        reply, trusted = _reply_to(operations, request)
         try:
             connection.sendall(reply)
         except OSError:
@@ -82,13 +82,13 @@ def _limit(task: dict[str, Any]) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a picture of the memory would hold rows
 
 
-def _done(desk: dict[str, Operation], request: dict[str, Any]) -> tuple[bytes, bool]:
+def _reply_to(operations: dict[str, Operation], request: dict[str, Any]) -> tuple[bytes, bool]:
     """Run an operation; return the reply as bytes, and whether this process may go on.
 
     For an error that is none of ours only the class goes to the custodian's log: its message may quote rows.
     """
     try:
-        reply = desk[request["operation"]](request)
+        reply = operations[request["operation"]](request)
         document, content = reply if isinstance(reply, tuple) else (reply, b"")
         return packed({"result": document}, content), True
     except GiveOrTakeError as error:
@@ -103,8 +103,8 @@ def _done(desk: dict[str, Operation], request: dict[str, Any]) -> tuple[bytes, b
         if isinstance(error, QueryFailed) and error.cause == "defect":
             refusal |= {"defect": True, "kind": _defects.last}
         return packed(refusal), True
-    except Superseded:
-        return packed({"superseded": True, "ends": True}), False
+    except StaleTable:
+        return packed({"stale": True, "ends": True}), False
     except MemoryError:
         return _internal("MemoryError", ends=True), False
     except Exception as error:  # noqa: BLE001 (told by its class alone)

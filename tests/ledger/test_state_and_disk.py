@@ -83,8 +83,8 @@ def test_what_does_not_follow_from_history_is_never_committed(place: Place) -> N
         begin(ledger)
         for number, (kind, content) in enumerate(FORGERIES):
             before = told(ledger)
-            with pytest.raises((LedgerDamaged, LedgerTooNew)), ledger.chain.changing() as draft:
-                draft.add(kind, content)
+            with pytest.raises((LedgerDamaged, LedgerTooNew)), ledger.chain.changing() as transaction:
+                transaction.add(kind, content)
             assert told(ledger) == before, kind
             assert ledger.reserve(TENTH, dataset="d", key=f"next {number}").fresh
         assert same_when_opened_again(ledger, place)
@@ -94,14 +94,14 @@ def test_a_good_entry_before_a_bad_one_is_not_committed_either(place: Place) -> 
     with place.open() as ledger:
         begin(ledger)
         before = told(ledger)
-        with pytest.raises(LedgerDamaged), ledger.chain.changing() as draft:
-            [draft.add("forgiven", {"level": level, "reason": "looked"}) for level in (2, 99)]
+        with pytest.raises(LedgerDamaged), ledger.chain.changing() as transaction:
+            [transaction.add("forgiven", {"level": level, "reason": "looked"}) for level in (2, 99)]
         assert told(ledger) == before
         assert same_when_opened_again(ledger, place)
 
 
 @pytest.mark.parametrize("kind", ["reserved", "settled", "drawn", "failed"])
-def test_an_interruption_while_the_book_takes_an_entry_leaves_nothing_of_it(
+def test_an_interruption_while_the_state_takes_an_entry_leaves_nothing_of_it(
     place: Place, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     handler = KINDS[kind]
@@ -194,15 +194,15 @@ def test_an_interruption_after_the_commit_leaves_memory_as_the_disk_is(place: Pl
         assert same_when_opened_again(ledger, place)
 
 
-def test_a_book_that_is_read_again_still_knows_what_it_has_seen(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_that_is_read_again_still_knows_what_it_has_seen(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """An old copy, with the mark of that time, is noticed by whoever has seen more."""
     with place.open() as ledger:
         begin(ledger)
         backup, mark = place.backup(), ledger.chain.mark.read()
         ledger.reserve(TENTH, dataset="d", key="next")
         ledger.levels()
-        with pytest.raises(LedgerTooNew), ledger.chain.changing() as draft:
-            draft.add("invented", {})
+        with pytest.raises(LedgerTooNew), ledger.chain.changing() as transaction:
+            transaction.add("invented", {})
         place.put_back(backup)
         assert mark is not None
         monkeypatch.setattr(ledger.chain.mark, "read", lambda: mark)

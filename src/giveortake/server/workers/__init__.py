@@ -1,0 +1,1 @@
+"""Worker processes: their pools, messages to them, and the operations that each kind offers."""
