@@ -79,10 +79,10 @@ def test_every_column_is_weighed_as_what_it_is_and_several_alike() -> None:
     )
     assert mean.contributions == str(Caps(rows_per_group=40))
     assert count.contributions == str(Caps(rows_per_group=256))
-    assert any("these caps" in note for note in mean.remarks)
-    assert not any("these caps" in note for note in count.remarks)
+    assert any("these caps" in note for note in mean.notes)
+    assert not any("these caps" in note for note in count.notes)
     stated = s.sql("SELECT AVG(amount) FROM trips").quote(epsilon=5, rows_per_person=40)
-    assert not any("these caps" in note for note in stated.remarks)  # whoever states caps compares none
+    assert not any("these caps" in note for note in stated.notes)  # whoever states caps compares none
     by_region = s.sql("SELECT region, AVG(amount) AS m FROM trips GROUP BY region")
     lower, best = (
         any("lower caps" in each for each in by_region.quote(epsilon=5, **caps).advice)

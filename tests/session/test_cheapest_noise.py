@@ -101,9 +101,9 @@ def test_large_shares_are_pure_and_small_ones_are_not() -> None:
     with session() as s:
         large, small = s.sql(COUNT).quote(share="1/2"), s.sql(COUNT).quote(share="1/1000")
     assert large.spend == "ε = 0.5"
-    assert any(each.startswith("Laplace noise") and "50 %" in each for each in large.remarks)
+    assert any(each.startswith("Laplace noise") and "50 %" in each for each in large.notes)
     assert small.spend.startswith("μ = ")
-    assert any(each.startswith("Gaussian noise") for each in small.remarks)
+    assert any(each.startswith("Gaussian noise") for each in small.notes)
 
 
 def test_a_share_does_not_end_the_contestant_that_has_most_left() -> None:
@@ -194,7 +194,7 @@ def test_a_margin_is_bought_with_the_noise_that_leaves_more() -> None:
     for margin, noise in ((10, "Laplace"), (60, "Gaussian")):
         with session() as s:
             told = s.sql(COUNT).quote(margin=margin)
-        assert any(each.startswith(f"{noise} noise") for each in told.remarks)
+        assert any(each.startswith(f"{noise} noise") for each in told.notes)
         often = {}
         for kind, at in (("Laplace", _epsilon(margin)), ("Gaussian", _mu(margin))):
             guard, times = filter_of(BUDGETS["(ε, δ)"]), 0
@@ -241,7 +241,7 @@ def test_what_another_analyst_paid_for_does_not_decide_the_noise() -> None:
         told = []
         for name in ("ann", "bob"):
             with session(gt.ApproxDP("4", "1e-6"), ledger=book, analyst=name) as s:
-                told.append(s.sql(COUNT).quote(margin=20).remarks)
+                told.append(s.sql(COUNT).quote(margin=20).notes)
                 s.sql(COUNT).answer(margin=20)
         assert told[0] == told[1]
 

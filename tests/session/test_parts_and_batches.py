@@ -164,7 +164,7 @@ def test_parts_say_what_they_are_and_whose_rows_they_leave_out() -> None:
     with gt.protect(rows, name="t", rows_per_person=2, **said) as s:
         parts = s.partition("kind")
         query = parts["a"].sql("SELECT COUNT(*) AS n FROM t")
-        for told in (query.quote(epsilon=1).remarks, query.answer(epsilon=1).notes):
+        for told in (query.quote(epsilon=1).notes, query.answer(epsilon=1).notes):
             assert any("parts_per_person" in each for each in told)
         whole = s.partition("kind", parts_per_person=2)["a"].sql("SELECT COUNT(*) AS n FROM t").quote(epsilon=1)
-        assert not any("parts_per_person" in each for each in whole.remarks)
+        assert not any("parts_per_person" in each for each in whole.notes)

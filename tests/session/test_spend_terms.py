@@ -111,5 +111,5 @@ def test_a_quote_of_a_mean_gives_an_example_and_advises_nothing_that_cannot_be_l
         )
         assert "± 30" in str(mean)
         assert [any("fewer" in each for each in quote.advice) for quote in (mean, both)] == [False, True]
-        assert any("CLAMP" in each for each in median.remarks)
+        assert any("CLAMP" in each for each in median.notes)
         assert not any("CLAMP" in each for each in median.advice)

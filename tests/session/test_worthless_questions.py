@@ -49,14 +49,14 @@ def test_how_many_rows_a_mean_needs_is_said_before_it_is_paid_and_compared_with_
     mean = s.sql("SELECT AVG(amount) AS m FROM trips")
     unknown = mean.quote(epsilon=1, rows_per_group=40)
     assert unknown.worthless is None
-    assert any("`m` says" in note for note in unknown.remarks)
+    assert any("`m` says" in note for note in unknown.notes)
     s.profile().answer(epsilon=100)
     assert mean.quote(epsilon=1, rows_per_group=40).worthless is None
     assert "profile" in str(mean.quote(epsilon="0.01", rows_per_group=40).worthless)
     beside = s.sql("SELECT COUNT(*) AS n, AVG(amount) AS m FROM trips")
     few, many = (beside.quote(epsilon=1, rows_per_group=1, n=n) for n in (5, 5_000))
-    assert any("`m` says nothing" in note for note in few.remarks)
-    assert not any("`m` says nothing" in note for note in many.remarks)
+    assert any("`m` says nothing" in note for note in few.notes)
+    assert not any("`m` says nothing" in note for note in many.notes)
 
 
 def test_a_sum_is_compared_with_the_greatest_sum_and_not_with_a_number_of_rows() -> None:
@@ -94,7 +94,7 @@ def test_a_quote_says_that_there_is_no_delta_left_for_finding_keys() -> None:
         q.answer(epsilon=1, key_delta="1e-7")
         quote = q.quote(epsilon=1, key_delta="9e-8")
         assert not quote.admitted
-        assert any("δ = " in each for each in quote.remarks)
+        assert any("δ = " in each for each in quote.notes)
         assert quote.used_after is None
 
 

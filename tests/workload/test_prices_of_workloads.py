@@ -83,9 +83,9 @@ def test_a_margin_is_bought_with_the_noise_that_takes_less_of_the_budget() -> No
     with _session() as session:
         few, many = session.workload(FEW).quote(margin=20), session.workload(TABLES).quote(margin=300)
         assert few.spend.startswith("ε")
-        assert few.remarks[0].startswith("Laplace noise")
+        assert few.notes[0].startswith("Laplace noise")
         assert many.spend.startswith("μ")
-        assert many.remarks[0].startswith("Gaussian noise")
+        assert many.notes[0].startswith("Gaussian noise")
 
 
 def test_a_quote_says_where_the_other_noise_is_better_and_it_is() -> None:

@@ -167,7 +167,7 @@ def _show_ledger(out: Console, session: Session, answers: dict[str, Answer]) -> 
     )
 
 
-def _show_query(out: Console, session: Session, number: int, title: str, text: str) -> Query:
+def _show_query(out: Console, session: Session, number: int, title: str, text: str) -> Query[Answer]:
     out.print(f"[bold]{number}  {title}[/]")
     out.print(Text(f"  {text}", style="cyan"), soft_wrap=True)
     return session.sql(text)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Never, Self, Unpack, final
+from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, Unpack, cast, final
 
 from giveortake import frame, sql
 from giveortake.answers import Answer, Stream
@@ -43,10 +43,13 @@ if TYPE_CHECKING:
     from giveortake.ledger import BudgetStatus, ReleaseRecord
     from giveortake.plan import Question
     from giveortake.privacy.events import Event
+    from giveortake.session.counters import Counter
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.profiles.profile import Profile
     from giveortake.session.quotes import Quote
     from giveortake.session.requests import Request
+    from giveortake.session.weights import Weights
+    from giveortake.workload.results import WorkloadAnswer
     from giveortake.workload.workload import Workload
 
 
@@ -78,9 +81,12 @@ def require_here(source: object) -> None:
         )
 
 
+_Release = TypeVar("_Release", covariant=True)
+
+
 @final
 @served
-class Query:
+class Query(Generic[_Release]):
     """Something that can be bought from a session: quoted for free, answered under one charge.
 
     `s.sql(…)`, `s.table(…)`, `s.batch(…)`, `s.workload(…)`, `s.profile(…)`, `s.counter(…)` and `s.weights(…)` make one.
@@ -120,7 +126,7 @@ class Query:
         return self._mechanism.quote(self.request.bind(self._mechanism, stated_terms), stated_terms)
 
     @told_by_name()
-    def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Any:
+    def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> _Release:
         """The answer, at the cost of the whole request: a table; for a batch a list of them; for a counter, a counter.
 
         The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `confidence_over`, `key_delta` and
@@ -129,9 +135,12 @@ class Query:
         the second time.
         """
         stated_terms, known = self._terms(terms), self._known_keys()
+        release: Any
         if known is not None:
-            return known_answer(self._mechanism, known)
-        return self._mechanism.answer(self.request.bind(self._mechanism, stated_terms), stated_terms, key)
+            release = known_answer(self._mechanism, known)
+        else:
+            release = self._mechanism.answer(self.request.bind(self._mechanism, stated_terms), stated_terms, key)
+        return cast("_Release", release)
 
     @told_by_name()
     def stream(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Stream:
@@ -194,7 +203,7 @@ class Query:
         return f"<Query of {self.session.name}: {columns}>"
 
 
-def mechanism_of_query(query: Query) -> InteractiveMechanism:
+def mechanism_of_query(query: Query[Any]) -> InteractiveMechanism:
     """The mechanism that answers a question. Like `mechanism_of`, it is not part of the public interface."""
     require_here(query)
     return query._mechanism  # noqa: SLF001 (the one way in)
@@ -251,12 +260,12 @@ class Session:
             raise TypeError(_NOT_COPIED)
 
     @told_by_name(elsewhere=TERMS_OF_ANSWERS, beyond="values stand in the text: WHERE fee > 5")
-    def sql(self, text: str) -> Query:
+    def sql(self, text: str) -> Query[Answer]:
         """A question in SQL; refused here, at no cost, if it cannot be answered."""
         read = self._mechanism.questions.read(text, lambda: sql.read(text, self.catalog))
         return self._query(QueryRequest(read.question, text, read.options))
 
-    def from_plan(self, plan: Mapping[str, Any]) -> Query:
+    def from_plan(self, plan: Mapping[str, Any]) -> Query[Answer]:
         """A question that `Query.plan` wrote; refused here, at no cost, if it is not about these tables."""
         return self._ask(question_from_json(plan, self._mechanism.origin))
 
@@ -287,10 +296,10 @@ class Session:
             )
         return frame.Table(relation, self.catalog, self._ask)
 
-    def _ask(self, question: Question) -> Query:
+    def _ask(self, question: Question) -> Query[Answer]:
         return self._query(QueryRequest(question))
 
-    def _query(self, request: Request) -> Query:
+    def _query(self, request: Request) -> Query[Any]:
         return Query(self, self._mechanism, request)
 
     def _named(self, name: str | None) -> str:
@@ -301,7 +310,7 @@ class Session:
             return tables[0]
         raise InvalidParameter("table", None, "is missing: there are several tables", hint=", ".join(tables))
 
-    def batch(self, queries: Sequence[Query | str]) -> Query:
+    def batch(self, queries: Sequence[Query[Answer] | str]) -> Query[list[Answer]]:
         """Several questions, SQL texts or `Query` objects, under one charge: the answer is a list of answers.
 
         The spend, the caps and the confidence of `quote` and `answer` hold for the whole batch.
@@ -320,7 +329,7 @@ class Session:
         table: str | None = None,
         minimise: str = "rms",
         norm: Number | None = None,
-    ) -> Query:
+    ) -> Query[WorkloadAnswer]:
         """Many tables of one private table, declared together and answered under one charge: see `gt.workload`.
 
         Noise is planned for all of them at once. `minimise` says what is made least: the "rms" of the noise in a cell,
@@ -341,7 +350,7 @@ class Session:
         return self._query(WorkloadRequest.of(workload, relation, minimise, norm))
 
     @told_by_name({"column": 's.counter("day", horizon=365)', "horizon": "horizon=365, in days or numbers"})
-    def counter(self, column: str, *, horizon: int, table: str | None = None) -> Query:
+    def counter(self, column: str, *, horizon: int, table: str | None = None) -> Query[Counter]:
         """A running count under one charge: the number of rows up to each period, one period after the other.
 
         A period is a day, or a whole number; the first is the lower bound of the column's domain. `horizon` is for how
@@ -356,7 +365,7 @@ class Session:
     @told_by_name({"columns": '["region", "sex"]'})
     def weights(
         self, columns: Sequence[str], *, accuracy: Number = "0.1", queries: int = 1000, table: str | None = None
-    ) -> Query:
+    ) -> Query[Weights]:
         """Very many counts of combinations of declared values, chosen one after the other, under one charge.
 
         Weights over all combinations, up to a million, answer what they know for free. A count that they get wrong is
@@ -403,7 +412,7 @@ class Session:
         by: Sequence[str] = (),
         columns: Sequence[str] = (),
         most_rows: Number | None = None,
-    ) -> Query:
+    ) -> Query[Profile]:
         """A profile: how many rows people have, with noise. It costs a pure `epsilon`, once; the ledger keeps it.
 
         Every person falls into one bin of sizes, so that nothing has to be bounded first. `by` are columns that
@@ -447,8 +456,7 @@ class Session:
     def check_bounds(self, *, epsilon: Number, by: Sequence[str] = (), columns: Sequence[str] = ()) -> Answer:
         """How many people exceed the caps and bounds, at the cost of ε."""
         question = bounds_check(table_before_caps(self._mechanism.origin), self.caps, by, columns)
-        answer: Answer = self._ask(question).answer(epsilon=epsilon)
-        return answer
+        return self._ask(question).answer(epsilon=epsilon)
 
     # -- the budget ---------------------------------------------------------------------------------------------
 

@@ -372,7 +372,7 @@ def workload_document(workload: Workload | str) -> dict[str, Any]:
     }
 
 
-def workload_query(session: Session, document: Mapping[str, Any]) -> Query:
+def workload_query(session: Session, document: Mapping[str, Any]) -> Query[WorkloadAnswer]:
     """The workload in a document, as a question to a session; it is checked like one written in Python."""
     workload: Workload | str = document["sql"] if "sql" in document else _workload(document)
     return session.workload(

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from giveortake.server.responses import Result
     from giveortake.server.workers.worker import Operation
     from giveortake.session import Query, Session
+    from giveortake.session.profiles.profile import Profile
 
 
 POINTS = 9
@@ -54,7 +55,11 @@ _SLICE = 0.05  # seconds
 
 
 def curve_of(
-    session: Session, query: Query, terms: dict[str, Any], wanted: str | None = None, spends: list[str] | None = None
+    session: Session,
+    query: Query[Answer],
+    terms: dict[str, Any],
+    wanted: str | None = None,
+    spends: list[str] | None = None,
 ) -> dict[str, Any]:
     """Nine quotes in the currency of the terms, from a hundredth of the greatest spend up to all of it.
 
@@ -285,7 +290,7 @@ def quote_profile(session: Session, request: Request) -> Result:
     return {"words": "; ".join(query.quote(**terms).notes)}
 
 
-def _profile(session: Session, request: Request) -> tuple[Query, dict[str, Any]]:
+def _profile(session: Session, request: Request) -> tuple[Query[Profile], dict[str, Any]]:
     terms = dict(request["terms"])
     wanted = {name: terms.pop(name) for name in ("table", "by", "columns", "most_rows") if name in terms}
     return session.profile(**wanted), terms
@@ -346,7 +351,7 @@ def _query(session: Session, question: dict[str, Any]) -> Query:
         raise QueryRefused("the question nests too deeply", hint="say it in fewer steps") from None
 
 
-def _queries(session: Session, terms: dict[str, Any], *questions: dict[str, Any]) -> list[Query]:
+def _queries(session: Session, terms: dict[str, Any], *questions: dict[str, Any]) -> list[Query[Answer]]:
     """The questions as queries, if they are few and small enough to be priced: quotes are free, and must be quick.
 
     An aggregate of weight 1 takes up to two hundredths of a second; the best caps are found by pricing some ten
