@@ -81,12 +81,12 @@ def require_here(source: object) -> None:
         )
 
 
-_Release = TypeVar("_Release", covariant=True)
+_Release_co = TypeVar("_Release_co", covariant=True)
 
 
 @final
 @served
-class Query(Generic[_Release]):
+class Query(Generic[_Release_co]):
     """Something that can be bought from a session: quoted for free, answered under one charge.
 
     `s.sql(…)`, `s.table(…)`, `s.batch(…)`, `s.workload(…)`, `s.profile(…)`, `s.counter(…)` and `s.weights(…)` make one.
@@ -126,7 +126,7 @@ class Query(Generic[_Release]):
         return self._mechanism.quote(self.request.bind(self._mechanism, stated_terms), stated_terms)
 
     @told_by_name()
-    def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> _Release:
+    def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> _Release_co:
         """The answer, at the cost of the whole request: a table; for a batch a list of them; for a counter, a counter.
 
         The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `confidence_over`, `key_delta` and
@@ -140,7 +140,7 @@ class Query(Generic[_Release]):
             release = known_answer(self._mechanism, known)
         else:
             release = self._mechanism.answer(self.request.bind(self._mechanism, stated_terms), stated_terms, key)
-        return cast("_Release", release)
+        return cast("_Release_co", release)
 
     @told_by_name()
     def stream(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Stream:
