@@ -343,7 +343,7 @@ def refine(session: Session, request: Request) -> Result:
     return formatted(answer, request["format"])
 
 
-def _query(session: Session, question: dict[str, Any]) -> Query:
+def _query(session: Session, question: dict[str, Any]) -> Query[Answer]:
     """A question as a query: from SQL, or from the plan of a frame."""
     try:
         return session.sql(question["sql"]) if "sql" in question else session.from_plan(_plan(question["plan"]))
