@@ -22,4 +22,4 @@ def ledger_of(session: Session) -> Ledger:
 def measured(session: Session, text: str, spend: Spend, caps: Caps | None = None) -> Measurement:
     """The measurement that such a spend buys, under the custodian's caps unless others are stated."""
     mechanism = mechanism_of(session)
-    return mechanism.measure(session.sql(text).question, caps or session.caps, spend)
+    return mechanism.measured(session.sql(text).question, caps or session.caps, spend)

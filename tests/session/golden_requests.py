@@ -78,8 +78,8 @@ def query(text: str, **terms: Any) -> Purchase:
 
 
 def counter(session: Session) -> Iterator[Any]:
+    yield session.counter("d", horizon=4).quote(rho="1/10")
     running = session.counter("d", horizon=4).answer(rho="1/10")
-    yield running.quote()
     yield running.next()
     yield running.next()
 

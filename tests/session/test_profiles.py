@@ -35,7 +35,7 @@ from tiers import tiered
 
 def test_how_precise_a_profile_will_be_is_told_by_the_request_alone() -> None:
     with session() as asked:
-        alone, beside = (asked.preview_profile(epsilon="0.1", columns=each) for each in ((), ["amount"]))
+        alone, beside = (asked.profile(columns=each).quote(epsilon="0.1") for each in ((), ["amount"]))
     assert "± 30" in alone
     assert "± 60" in beside
     assert "300" in beside
@@ -155,7 +155,7 @@ def measured_dimensions(mode: Mode) -> list[Measurement]:
         columns = [name for name, domain in relation.schema.items() if domain.kind.is_number and name != "p"][:2]
         by = [name for name in relation.schema if name != "p"][:2]
         listed = dimensions_of(relation, by if mode.by_person else (), columns, None)
-        return [mechanism_of(s).measure(each.question(), Caps(), Spend(epsilon=Fraction(1))) for each in listed]
+        return [mechanism_of(s).measured(each.question(), Caps(), Spend(epsilon=Fraction(1))) for each in listed]
 
 
 def moved_by(mode: Mode, made: list[Measurement], table: Table, other: Table) -> list[tuple[int, int]]:
