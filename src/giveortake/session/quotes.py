@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake import exact
 from giveortake.answers.render import FOR_NOISE
 from giveortake.answers.terms import Caps, Confidence, LeftOut
+from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session.refusals import unfitting
 from giveortake.session.render import ASKED_BEFORE, WAITS, quote_page, shown_margin
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
 
     from giveortake.privacy import Guarantee
@@ -128,6 +130,15 @@ class Quote:
 
     def _repr_html_(self) -> str:
         return quote_page(self)
+
+    @told_by_name(elsewhere=TO_SAVE)
+    def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
+        """Of a workload, an altair chart of the deviation of every table, beside an equal split; a path saves it."""
+        if not any("equal_sd" in line for line in self.lines):
+            raise InvalidParameter("plot", self.kind, "has no chart", hint="str(quote), and quote.lines, say all of it")
+        from giveortake import plot  # noqa: PLC0415 (heavy)
+
+        return plot.titled_or_saved(lambda words: plot.workloads(self.lines, title=words), title)
 
     # -- JSON -----------------------------------------------------------------------------------------------------
 
