@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import Any
 
 import polars as pl
 import pytest
+from golden_requests import PURCHASES, golden_session
 
 import giveortake as gt
+from cases import all_cases
 from giveortake.answers import Answer
 from giveortake.compile import Measurement, Spend, Terms
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryFailed, Unprovable
@@ -19,7 +22,9 @@ from giveortake.session import Session
 from giveortake.session.queries import RefinementRequest
 from giveortake.session.releases import paid_release
 from giveortake.session.session import mechanism_of
+from giveortake.workload.results import WorkloadAnswer
 from small_session import COUNT, DOMAINS, FOUND, ROWS, charges_of, small_session
+from tiers import tiered
 
 TOTAL = "SELECT COUNT(*) AS n FROM data"
 AVERAGE = "SELECT r, AVG(x) AS m FROM data WHERE q <> 'q7' GROUP BY r HAVING AVG(x) > 0 ORDER BY m DESC"
@@ -212,3 +217,53 @@ def test_a_plan_is_asked_as_it_was_written() -> None:
         assert again.question == query.question
         assert again.answer(epsilon=1).to_dict() == query.answer(epsilon=1).to_dict()
         assert charges_of(s) == 1
+
+
+WITHOUT_RECORD = {
+    "moments",
+    "statistical query",
+    "contingency",
+    "descent",
+    "output perturbation",
+}  # functions, not values
+OF_EVERY_KIND = ("refinement", "batch", "workload", "counter", "profile", "part", "weights", "synthesis", "ridge")
+
+
+@all_cases("name", tiered([*OF_EVERY_KIND, "clusters", "descent"], [*PURCHASES]))
+def test_whatever_was_bought_is_read_by_its_id_as_it_was_and_nothing_is_written(name: str) -> None:
+    with golden_session() as s:
+        bought = list(PURCHASES[name](s))
+        ledger = mechanism_of(s).ledger
+        before = len(list(ledger.entries()))
+        for record in s.releases():
+            if name in WITHOUT_RECORD:
+                with pytest.raises(Unprovable):
+                    s.release(record.id)
+                continue
+            if "run" in (record.record or {}):
+                _require_same_run(s.release(record.id), bought)
+                continue
+            numbers = Counter(number for answer in bought for number in _numbers(answer, record.id))
+            assert numbers <= Counter(number for table in s.release_tables(record.id) for number in _numbers(table))
+            assert numbers or name == "profile"  # which was given as a document
+        assert len(list(ledger.entries())) == before
+
+
+def _numbers(answer: Any, release_id: str | None = None) -> list[float]:
+    """All numbers of an answer, or of one under this id."""
+    if not isinstance(answer, Answer | WorkloadAnswer) or (release_id is not None and answer.release_id != release_id):
+        return []
+    tables = [answer] if isinstance(answer, Answer) else list(answer)
+    cells = [cell for table in tables for column in table.to_dict().values() for cell in column]
+    return [cell for cell in cells if isinstance(cell, float)]
+
+
+def _require_same_run(read: Any, bought: list[Any]) -> None:
+    (first,) = (release for release in bought if isinstance(release, type(read)))
+    if isinstance(read, gt.synth.SyntheticTable):
+        assert list(map(repr, read.measured)) == list(map(repr, first.measured))  # to which models are fitted
+        assert read.rows == first.rows
+    else:
+        assert read.model_.to_dict() == first.model_.to_dict()
+        assert read.provenance_.release_id == first.provenance_.release_id
+        assert (read.target, read.features) == (first.target, first.features)

@@ -313,6 +313,7 @@ def test_a_table_that_is_not_in_a_workload_is_not_found(world: Any) -> None:
 def test_rows_to_predict_are_lists_and_features_may_be_an_array_of_names(world: Any) -> None:
     names: Any = np.array(["c"])
     model = gt.learn.LinearRegression("x", names, epsilon="0.1", delta="1e-7").fit(world.s)
+    assert world.s.release(model.provenance_.release_id).features == ["c"]
     for wrong in ({"c": "aba"}, "a"):
         with pytest.raises(InvalidParameter) as refused:
             model.predict(wrong)
