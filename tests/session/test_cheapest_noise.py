@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -253,3 +254,60 @@ def test_a_pure_budget_has_no_price_for_gaussian_noise() -> None:
         with pytest.raises(Unpriced):
             s.sql(COUNT).answer(rho="1/1000")
         assert s.spent == 0
+
+
+# -- whatever is bought -----------------------------------------------------------------------------------------------
+
+OF_EVERY_KIND: dict[str, Callable[[Session], Any]] = {
+    "batch": lambda s: s.batch([COUNT, "SELECT k, AVG(x) AS m FROM t GROUP BY k"]),
+    "workload": lambda s: s.workload(gt.workload.marginals(["k"]) + gt.workload.ranges("x", bins=10)),
+    "counter": lambda s: s.counter("k", horizon=5),
+    "profile": lambda s: s.profile(columns=["x"]),
+    "weights": lambda s: s.weights(["k"], accuracy="0.3", queries=5),
+}
+WITH_MARGIN = ("batch", "workload", "counter")
+
+
+@all_cases("budget", [gt.ApproxDP("1", "1e-6"), gt.ZCDP("1/10")])
+def test_ten_tenths_fit_whatever_is_bought_with_them_and_not_an_eleventh(budget: Any) -> None:
+    with session(budget, rows_per_person=1) as s:
+        for tenths, query in enumerate((make(s) for make in OF_EVERY_KIND.values()), start=1):
+            quote = query.quote(share="1/10")
+            query.answer(share="1/10")
+            assert Fraction(tenths, 10) - Fraction(5, 100) < used(s) <= Fraction(tenths, 10)
+            assert quote.admitted
+            before = s.spent
+            query.answer(share="1/10")  # at the price that was paid
+            assert s.spent == before
+        terms: Any = {"columns": ["k", "x"], "bins": {"x": [0, 50, 100]}, "share": "1/10"}
+        assert gt.synth.quote(s, **terms).admitted
+        gt.synth.synthesize(s, **terms)
+        assert Fraction(55, 100) < used(s) <= Fraction(6, 10)
+        for i in range(4):
+            s.sql(SHAPES[i].format(i=i)).answer(share="1/10")
+        for make in OF_EVERY_KIND.values():
+            with pytest.raises(BudgetExceeded):
+                make(s).answer(share="1/9")  # 1/10 was paid for
+        assert not s.workload(gt.workload.total()).quote(share="1/10").admitted
+
+
+@all_cases("kind", WITH_MARGIN)
+def test_a_margin_of_whatever_is_bought_is_reached_with_no_more_than_it_takes(kind: str) -> None:
+    with session(gt.ApproxDP("50", "1e-6"), rows_per_person=1) as s:
+        query = OF_EVERY_KIND[kind](s)
+        query = s.batch([COUNT, "SELECT k, SUM(x) AS a FROM t GROUP BY k"]) if kind == "batch" else query
+        quote = query.quote(margin=150)
+        assert 149 < max(quote.margins.values()) <= 150
+        query.answer(margin=150)
+        assert s.spent
+        assert query.quote(margin=150).paid
+
+
+def test_a_margin_of_what_has_none_is_refused_by_name() -> None:
+    with session(rows_per_person=1) as s:
+        for kind in OF_EVERY_KIND.keys() - WITH_MARGIN:
+            for call in (OF_EVERY_KIND[kind](s).quote, OF_EVERY_KIND[kind](s).answer):
+                with pytest.raises(InvalidParameter) as refused:
+                    call(margin=10)
+                assert refused.value.name == "margin"
+        assert used(s) == 0
