@@ -24,8 +24,7 @@ from giveortake.workload.measurement import measured
 from giveortake.workload.residuals import least_noise
 
 if TYPE_CHECKING:
-    from giveortake.session import Session
-    from giveortake.session import Quote
+    from giveortake.session import Quote, Session
     from harness.report import Report
 
 RHO = "0.01497"  # what (1, 1e-9) converts to

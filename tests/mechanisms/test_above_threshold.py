@@ -14,8 +14,9 @@ import pytest
 
 import laws
 from cases import all_cases
-from giveortake.errors import InvalidParameter, MechanismSpent, SensitiveValue
-from giveortake.mechanisms import AboveThreshold
+from giveortake.errors import InvalidParameter, LedgerMismatch, MechanismSpent, SensitiveValue
+from giveortake.mechanisms import AboveThreshold, Sensitive
+from giveortake.mechanisms.selection import PaddedThreshold
 from giveortake.privacy import PureDP
 from recorded_entropy import RecordedEntropy
 
@@ -161,3 +162,35 @@ def test_threads_get_one_true_between_them() -> None:
 def test_it_answers_about_one_value_at_a_time() -> None:
     with pytest.raises(InvalidParameter, match="value"):
         AboveThreshold(0, epsilon=1).release([1, 2])
+
+
+def test_a_threshold_under_a_pad_answers_as_the_one_in_memory_and_tells_nothing_without_its_pad() -> None:
+    for number in range(200):
+        threshold, values = 6 - number % 13, range(-20, 40, 3)
+        in_memory = AboveThreshold(threshold, "1/2", 2)
+        coins = RecordedEntropy(f"a threshold {number}")
+        expected: list[bool] = []
+        for value in values:
+            expected.append(in_memory.release(value, coins))
+            if expected[-1]:
+                break
+        padded, pad = PaddedThreshold(threshold, F(1, 2), 2), Sensitive((number + 1) << 250)
+        assert padded.event() == in_memory.event()
+        assert padded.margin("0.9", questions=7) == in_memory.margin("0.9", questions=7)
+        coins = RecordedEntropy(f"a threshold {number}")
+        under_pad = padded.drawn(pad, coins)
+        assert [padded.is_above(value, under_pad, pad, coins) for value in values[: len(expected)]] == expected
+        with pytest.raises(LedgerMismatch):
+            padded.is_above(0, under_pad, Sensitive(1 << 249))
+
+
+def test_every_pad_makes_another_stored_number_of_the_same_threshold() -> None:
+    padded = PaddedThreshold(3, F(1))
+    stored = [padded.drawn(Sensitive(pad), RecordedEntropy("the same")) for pad in (0, 1, 2**255, 2**256 - 1)]
+    noisy = stored[0]
+    assert [(number - noisy) % 2**256 for number in stored] == [0, 1, 2**255, 2**256 - 1]
+
+
+def test_a_padded_threshold_that_was_not_drawn_answers_nothing() -> None:
+    with pytest.raises(MechanismSpent):
+        PaddedThreshold(0, F(1)).release(5)

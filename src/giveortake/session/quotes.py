@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake import exact
 from giveortake.answers.render import FOR_NOISE
 from giveortake.answers.terms import Caps, Confidence, LeftOut
+from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session.refusals import unfitting
 from giveortake.session.render import ASKED_BEFORE, WAITS, quote_page, shown_margin
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
 
     from giveortake.privacy import Guarantee
@@ -125,6 +127,18 @@ class Quote:
         if len(rows) > _SHOWN:
             texts.insert(_SHOWN, f"  … and {len(rows) - _SHOWN:,} more in .lines")
         return texts
+
+    @told_by_name(elsewhere=TO_SAVE)
+    def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
+        """An altair chart of the standard deviation of every table of a workload, beside that of an equal split.
+
+        A path saves it.
+        """
+        from giveortake.plot import titled_or_saved, workloads  # noqa: PLC0415 (heavy)
+
+        if self.kind != "workload":
+            raise InvalidParameter("plot", self.kind, "draws the tables of a workload", hint="print(quote) shows it")
+        return titled_or_saved(lambda words: workloads(self.lines, title=words), title)
 
     def _repr_html_(self) -> str:
         return quote_page(self)

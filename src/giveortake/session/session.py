@@ -60,7 +60,7 @@ def asked_together(session: Any, queries: Any) -> list[Any]:
     batch = [session.sql(query) if isinstance(query, str) else query for query in (() if listed is None else listed)]
     if not batch:
         problem = "is not a list of questions" if listed is None else "is empty: ask something"
-        hint = 's.batch([q1, q2], epsilon="0.1")' if listed is None else "name a question"
+        hint = "s.batch([q1, q2])" if listed is None else "name a question"
         raise InvalidParameter("queries", queries, problem, hint=hint)
     for query in batch:
         if not hasattr(query, "session"):
