@@ -186,6 +186,8 @@ class Steps:
         """
         if self.is_settled:
             return self.reservation.answer
+        if self._is_over:
+            raise MechanismSpent("this run has ended or was interrupted", hint="ask again: what was drawn is kept")
         ledger = self._mechanism.ledger
         try:
             return sealed(lambda: ledger.settle(self.reservation, draw()))
