@@ -128,20 +128,17 @@ class Quote:
             texts.insert(_SHOWN, f"  … and {len(rows) - _SHOWN:,} more in .lines")
         return texts
 
-    @told_by_name(elsewhere=TO_SAVE)
-    def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
-        """An altair chart of the standard deviation of every table of a workload, beside that of an equal split.
-
-        A path saves it.
-        """
-        from giveortake.plot import titled_or_saved, workloads  # noqa: PLC0415 (heavy)
-
-        if self.kind != "workload":
-            raise InvalidParameter("plot", self.kind, "draws the tables of a workload", hint="print(quote) shows it")
-        return titled_or_saved(lambda words: workloads(self.lines, title=words), title)
-
     def _repr_html_(self) -> str:
         return quote_page(self)
+
+    @told_by_name(elsewhere=TO_SAVE)
+    def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
+        """Of a workload, an altair chart of the deviation of every table, beside an equal split; a path saves it."""
+        if not any("equal_sd" in line for line in self.lines):
+            raise InvalidParameter("plot", self.kind, "has no chart", hint="str(quote), and quote.lines, say all of it")
+        from giveortake import plot  # noqa: PLC0415 (heavy)
+
+        return plot.titled_or_saved(lambda words: plot.workloads(self.lines, title=words), title)
 
     # -- JSON -----------------------------------------------------------------------------------------------------
 
