@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction as F
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,24 +63,52 @@ def test_the_position_of_the_first_true_keeps_epsilon(epsilon: F, first: list[in
 VALUES = [0, 3, 1, 4]
 
 
+def in_memory(threshold: int, epsilon: F, sensitivity: int, entropy: RecordedEntropy) -> Callable[[int], bool]:
+    """Comparisons whose threshold is held in memory."""
+    alarm = AboveThreshold(threshold, epsilon, sensitivity)
+    return lambda value: alarm.release(value, entropy)
+
+
+def under_a_pad(threshold: int, epsilon: F, sensitivity: int, entropy: RecordedEntropy) -> Callable[[int], bool]:
+    """Comparisons each of which begins anew, with the threshold that is stored under a pad."""
+    pad = Sensitive(int.from_bytes(RecordedEntropy((threshold, epsilon)).read(32), "big"))
+    under_pad = PaddedThreshold(threshold, epsilon, sensitivity).drawn(pad, entropy)
+    return lambda value: PaddedThreshold(threshold, epsilon, sensitivity).is_above(value, under_pad, pad, entropy)
+
+
 @cache
-def positions() -> list[int]:
+def positions(technique: Any) -> list[int]:
     """Where the first True was, in many turns; all claims are about the same draws."""
     found, entropy = [], RecordedEntropy("positions")
     for _ in range(12_000):
-        alarm = AboveThreshold(6, "1/2")
+        is_above = technique(6, F(1, 2), 1, entropy)
         position = 0
-        while position < len(VALUES) and not alarm.release(VALUES[position], entropy):
+        while position < len(VALUES) and not is_above(VALUES[position]):
             position += 1
         found.append(position)
     return found
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize("technique", [in_memory, under_a_pad])
 @all_cases(("claim", "plausible"), [(F(1), True), (F(7, 10), False), (F(13, 10), False)])
-def test_answers_have_the_stated_law_and_a_wrong_epsilon_is_caught(claim: F, plausible: bool) -> None:
+def test_answers_have_the_stated_law_and_a_wrong_epsilon_is_caught(technique: Any, claim: F, plausible: bool) -> None:
     law = first_true(VALUES, 6, F(1, 2) * claim)
-    assert laws.looks_like(positions(), lambda k: float(law[k]) if 0 <= k < law.size else 0.0) is plausible
+    assert laws.looks_like(positions(technique), lambda k: float(law[k]) if 0 <= k < law.size else 0.0) is plausible
+
+
+def test_noise_of_another_scale_under_the_pad_is_caught() -> None:
+    answers = [
+        [technique(-7, F(1, 10), sensitivity, RecordedEntropy(turn))(13) for turn in range(300)]
+        for technique, sensitivity in ((in_memory, 4), (under_a_pad, 4), (under_a_pad, 3))
+    ]
+    assert answers[0] == answers[1] != answers[2]
+
+
+def test_a_padded_threshold_needs_a_positive_epsilon_and_whole_steps() -> None:
+    for epsilon, sensitivity in ((F(0), 1), (F(-1), 1), (F(1), 0)):
+        with pytest.raises(InvalidParameter):
+            PaddedThreshold(0, epsilon, sensitivity)
 
 
 def test_it_refuses_to_answer_after_the_first_true() -> None:

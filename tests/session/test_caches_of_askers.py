@@ -26,6 +26,8 @@ CONSTANT = {  # functions whose arguments no analyst chooses
     "entries_of",  # names that the custodian gives
     "asked_of",
     "_hints",  # of the package's own classes
+    "_parts",  # as above
+    "_form",  # of their annotations
 }
 OUTSIDE = ("audit", "local")  # run by whoever asks, in their own process
 

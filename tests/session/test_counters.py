@@ -143,9 +143,9 @@ def test_a_session_of_an_older_version_does_not_go_on_after_a_newer_one(tmp_path
         _session(_table([1], [1]), ledger, **said) as older,
         _session(_table([1, 0], [1, 1]), ledger, **said) as newer,
     ):
-        counters = [each.counter("day", horizon=5).answer(mu=1000) for each in (older, newer)]
         with pytest.raises(LedgerMismatch):
-            counters[0].next()  # nothing new is charged about an older version
+            older.counter("day", horizon=5).answer(mu=1000)  # nothing new is charged about an older version
+        counters = [each.counter("day", horizon=5).answer(mu=1000) for each in (newer, older)][::-1]
         assert round(float(counters[1].next().value)) == 1  # type: ignore[arg-type]
         with pytest.raises(QueryRefused):
             counters[0].next()
@@ -347,24 +347,28 @@ def test_a_quote_charges_nothing_reads_no_row_and_says_the_margin_of_every_perio
     session = _session(table, unit="id", rows_per_person=2, budget=gt.ApproxDP(2, "1e-6"))
     with monkeypatch.context() as unread:
         unread.setattr(type(mechanism_of(session).engine), "tally", lambda *_: pytest.fail("a row was read"))
-        counter = session.counter("day", horizon=60).answer(rho="1/50")
-        quote = counter.quote()
+        wanted = session.counter("day", horizon=60)
+        quote = wanted.quote(rho="1/50")
+        assert not quote.paid
+        assert not any(entry.kind == "reserved" for entry in session.history())
+        counter = wanted.answer(rho="1/50")
+        assert [entry.kind for entry in session.history()].count("reserved") == 1
         assert str(quote.cost) == str(counter.cost)
-    assert not any(entry.kind == "reserved" for entry in session.history())
-    assert quote.margins == tuple(counter.margin(period) for period in range(1, 61))
-    assert quote.margin == max(quote.margins) < quote.alone / 2
-    weights = SquareRoot(17).last_weights()
-    assert quote.margins[16] == pytest.approx(
-        1.96 * float(counter._noise.sigma) * math.sqrt((weights**2).sum()), rel=1e-3
-    )
-    assert all(fact in str(quote) for fact in ("ρ = 0.02", "60 periods", "2024-01-01", "2024-02-29", "22.8 %"))
-    assert json.loads(quote.to_json())["horizon"] == 60
+        assert {line["periods"]: line["margin"] for line in quote.lines} == {
+            period: counter.margin(period) for period in (1, 7, 30, 60)
+        }
+    assert quote.margins == {"n": counter.margin(60)}
+    assert counter.margin(60) == max(counter.margin(period) for period in range(1, 61)) < quote.facts["alone"] / 2
+    weights, sigma = SquareRoot(17).last_weights(), counter._priced.measurement.noise.sigma
+    assert counter.margin(17) == pytest.approx(1.96 * float(sigma) * math.sqrt((weights**2).sum()), rel=1e-3)
+    assert all(fact in str(quote) for fact in ("ρ = 0.02", "60", "2024-01-01", "2024-02-29", "22.8 %"))
+    assert json.loads(quote.to_json())["facts"]["horizon"] == 60
     first = counter.next()
     assert first.caps == Caps(rows_per_person=2)
-    assert (first["n"].high or [0])[0] - (first["n"].values[0]) == pytest.approx(quote.margins[0])  # type: ignore[operator]
-    assert counter.quote().is_charged
+    assert (first["n"].high or [0])[0] - (first["n"].values[0]) == pytest.approx(counter.margin(1))  # type: ignore[operator]
+    assert wanted.quote(rho="1/50").paid
     assert "2024-01-02" in repr(counter)
-    assert not session.counter("day", horizon=60, rho=9).quote().admitted
+    assert not wanted.quote(rho=9).admitted
 
 
 def test_everything_that_was_told_is_one_table_and_none_before_the_first() -> None:
@@ -383,7 +387,7 @@ def test_a_horizon_beyond_what_is_declared_is_refused_before_the_charge() -> Non
     session = _session(_table([0]))
     with pytest.raises(InvalidParameter, match="366"):
         session.counter("day", horizon=367).answer(rho=1)
-    assert session.counter("day", horizon=366, rho=1).quote().last == dt.date(2024, 12, 31)
+    assert "2024-12-31" in session.counter("day", horizon=366).quote(rho=1).title
     weeks = gt.protect({"t": pl.DataFrame({"week": [5]})}, unit=gt.ROW, budget=gt.ZCDP(1), domains={"week": (5, 52)})
     with pytest.raises(InvalidParameter, match="beyond 52"):
         weeks.counter("week", horizon=49).answer(rho="1/10")
@@ -392,16 +396,14 @@ def test_a_horizon_beyond_what_is_declared_is_refused_before_the_charge() -> Non
 def test_words_that_are_missing_are_named() -> None:
     session = _session(_table([0]), unit="id")
     asked: Any = session.counter
-    for words, name in [
-        ({"rho": 1}, "horizon"),
-        ({"horizon": 3}, "rho"),
-        ({"horizon": 3, "epsilon": 1}, "epsilon"),
-        ({"horizon": 3, "roh": 1}, "roh"),
-    ]:
+    with pytest.raises(InvalidParameter) as refused:
+        asked("day")
+    assert refused.value.name == "horizon"
+    for words, name in [({}, "epsilon"), ({"epsilon": 1}, "epsilon"), ({"roh": 1}, "roh")]:
         with pytest.raises(InvalidParameter) as refused:
-            asked("day", **words)
+            asked("day", horizon=3).answer(rows_per_person=1, **words)
         assert refused.value.name == name
     with pytest.raises(QueryRefused, match="rows_per_person"):
-        asked("day", horizon=3, rho=1)
+        asked("day", horizon=3).answer(rho=1)
     with pytest.raises(QueryRefused, match="rows_per_person"):
         session.workload(gt.workload.ranges("day")).quote(rho=1)

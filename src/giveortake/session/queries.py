@@ -354,7 +354,11 @@ class BoundQuestions(Bound[Measurements]):
             )
             return storage.content_of([drawn_answer.stored for drawn_answer in drawn])
 
-        stored = storage.stored_of(steps.settle(draw), len(measurement.parts))
+        try:
+            stored = storage.stored_of(steps.settle(draw), len(measurement.parts))
+        except BaseException:
+            drawn.clear()  # what is not stored is drawn again: no trace may hold both draws
+            raise
         spool = self.mechanism.spool
         for drawn_answer, stored_answer in zip(drawn, stored, strict=False):
             if drawn_answer.scratch is not None:
