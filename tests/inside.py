@@ -9,6 +9,7 @@ from typing import Any
 from giveortake.compile import Caps, Measurement, Spend, Terms
 from giveortake.ledger import Ledger
 from giveortake.session import Session
+from giveortake.session.quotes import Quote
 from giveortake.session.requests import Priced
 from giveortake.session.runs import AdaptiveRun, BoundPlan, PlannedRun, Run
 from giveortake.session.session import mechanism_of
@@ -21,6 +22,12 @@ def engine_of(session: Session) -> Any:
 
 def ledger_of(session: Session) -> Ledger:
     return mechanism_of(session).ledger
+
+
+def line_of(quote: Quote, *columns: str) -> dict[str, Any]:
+    """The line of a table in the quote of a workload, by its columns."""
+    (line,) = (line for line in quote.lines if line["of"] == "n" and set(line["table"]) == set(columns))
+    return dict(line)
 
 
 def measured(session: Session, text: str, spend: Spend, caps: Caps | None = None) -> Measurement:

@@ -14,8 +14,8 @@ its own checks, as if it had been made here. How deep a document nests, how many
 numbers have is limited before anything is made of it. `read(hint, write(value, hint)) == value`.
 
 How values are written: fractions as "p/q"; days and times as ISO texts; infinite floats as "inf" and "-inf"; mappings
-with other keys than texts as lists of pairs. Where a union could be mistaken for another of its parts, fractions, days
-and times are wrapped: `{"fraction": "1/2"}`.
+with other keys than texts as lists of pairs. Where a union could be mistaken for another of its parts, fractions, days,
+times and infinite floats are wrapped: `{"fraction": "1/2"}`. A union whose parts cannot be told apart is refused.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
+from itertools import combinations
 from typing import (
     Any,
     Literal,
@@ -88,6 +89,8 @@ class References(Protocol):
 def write(value: object, hint: Any = None, *, references: References | None = None) -> Json:
     """A value as lists, dictionaries, texts and numbers. Without a hint its own class has to be registered."""
     kind: Any = type(value) if hint is None else hint
+    if hint is None and kind not in _tags:
+        raise TypeError(f"a {kind.__name__} is not registered")
     return _form(kind).write(value, references)
 
 
@@ -206,7 +209,7 @@ class _Scalar(_Form):
         return isinstance(value, self.kind) and not isinstance(value, odd)
 
     def write(self, value: Any, _: References | None) -> Json:
-        if not isinstance(value, self.kind):
+        if not self.holds(value):
             raise TypeError(f"{type(value).__name__} is not a {self.kind.__name__}")
         return self._write(value)
 
@@ -274,7 +277,14 @@ _SCALARS: dict[Any, _Scalar] = {
     type(None): _Scalar(type(None), "null", {"type": "null"}, read=_of_type(type(None))),
     bool: _Scalar(bool, "bool", {"type": "boolean"}, read=_of_type(bool)),
     int: _Scalar(int, "int", {"type": "integer"}, read=_integer),
-    float: _Scalar(float, "float", {"anyOf": [{"type": "number"}, {"enum": ["inf", "-inf"]}]}, _real_as_json, _real),
+    float: _Scalar(
+        float,
+        "float",
+        {"anyOf": [{"type": "number"}, {"enum": ["inf", "-inf"]}]},
+        _real_as_json,
+        _real,
+        wrapped="float",
+    ),
     str: _Scalar(str, "text", {"type": "string"}, read=_of_type(str)),
     Fraction: _Scalar(
         Fraction,
@@ -341,6 +351,15 @@ class _Choice(_Form):
         self._values = dict(values)
         self._documents = {value: document for document, value in self._values.items()}
         self.shape = "text" if all(isinstance(document, str) for document in self._values) else "int"
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its values are written as they are, unlike members of an enumeration."""
+        return all(value is document for document, value in self._values.items())
+
+    def knows(self, document: Json) -> bool:
+        """Whether a document is one of the choices."""
+        return any(type(document) is type(known) and document == known for known in self._values)
 
     def holds(self, value: object) -> bool:
         return any(value is known or (type(value) is type(known) and value == known) for known in self._values.values())
@@ -458,13 +477,20 @@ class _Union(_Form):
     def __init__(self, hints: Sequence[Any]) -> None:
         self._hints = hints
 
-    @property
+    @cached_property
     def _forms(self) -> list[_Form]:
-        return list(map(_form, self._hints))
+        forms = list(map(_form, self._hints))
+        scalars = [form for form in forms if isinstance(form, _Scalar) and form.wrapped is not None]
+        untagged = any(form.shape == "object" and not _is_tagged(form) for form in forms)
+        wraps = any(other is not form and other.shape == "text" for form in scalars for other in forms)
+        if (wraps and untagged) or not all(_are_apart(*pair) for pair in combinations(forms, 2)):
+            raise TypeError(f"parts of the union of {self._hints} cannot be told apart")
+        return forms
 
-    def _wrapper(self, form: _Form) -> str | None:
-        alike = [other for other in self._forms if other.shape == form.shape]
-        return form.wrapped if isinstance(form, _Scalar) and len(alike) > 1 else None
+    def _wrapper(self, form: _Form, shape: str) -> str | None:
+        """The key under which a document of some shape is wrapped; None if nothing else of the union has the shape."""
+        alike = [other for other in self._forms if other is not form and other.shape == shape]
+        return form.wrapped if isinstance(form, _Scalar) and alike else None
 
     def holds(self, value: object) -> bool:
         return any(form.holds(value) for form in self._forms)
@@ -474,7 +500,7 @@ class _Union(_Form):
         if form is None:
             raise TypeError(f"a {type(value).__name__} is none of {self._hints}")
         document = form.write(value, references)
-        wrapper = self._wrapper(form)
+        wrapper = self._wrapper(form, _shape(document))
         return document if wrapper is None else {wrapper: document}
 
     def read(self, document: Json, reader: _Reader, path: str) -> Any:
@@ -482,10 +508,13 @@ class _Union(_Form):
         if shape == "object" and len(document) == 1:
             ((name, part),) = document.items()
             for form in self._forms:
-                if self._wrapper(form) == name:
+                if self._wrapper(form, _shape(part)) == name:
                     return form.read(part, reader, path)
         for form in self._forms:
-            if form.shape == shape and self._wrapper(form) is None and _may_be(form, document):
+            if isinstance(form, _Choice) and form.knows(document):
+                return form.read(document, reader, path)
+        for form in self._forms:
+            if form.shape == shape and self._wrapper(form, shape) is None and _may_be(form, document):
                 return form.read(document, reader, path)
         for form in self._forms:  # whole numbers may stand for others
             if (shape, form.shape) in {("int", "float"), ("text", "float")} or isinstance(form, _Anything):
@@ -495,14 +524,30 @@ class _Union(_Form):
     def schema(self, definitions: dict[str, Json]) -> dict[str, Json]:
         listed = []
         for form in self._forms:
-            content, wrapper = form.schema(definitions), self._wrapper(form)
-            listed.append(content if wrapper is None else _object({wrapper: content}, [wrapper]))
+            content, wrapper = form.schema(definitions), self._wrapper(form, "text")
+            bare = content["anyOf"][:1] if form.shape == "float" else []
+            wrapped = content["anyOf"][1] if form.shape == "float" else content
+            listed += [content] if wrapper is None else [*bare, _object({wrapper: wrapped}, [wrapper])]
         return {"anyOf": listed}
 
 
 def _may_be(form: _Form, document: Json) -> bool:
     """Whether a document of the right shape may be of a form; objects are told apart by their tags."""
-    return not isinstance(form, _Record) or form.knows(document)
+    return form.knows(document) if isinstance(form, _Record | _Choice) else True
+
+
+def _is_tagged(form: _Form) -> bool:
+    return isinstance(form, _Record) and bool(form.classes())
+
+
+def _are_apart(form: _Form, other: _Form) -> bool:
+    """Whether what is written for two parts of a union tells of which part it is."""
+    if form.shape != other.shape or any(isinstance(part, _Scalar) and part.wrapped for part in (form, other)):
+        return True
+    if isinstance(form, _Record) and isinstance(other, _Record):
+        return _is_tagged(form) and _is_tagged(other) and not form.classes().keys() & other.classes().keys()
+    choices = [part for part in (form, other) if isinstance(part, _Choice)]
+    return bool(choices) and all(choice.is_plain for choice in choices)
 
 
 def _shape(document: Json) -> str:
@@ -520,7 +565,7 @@ class _Record(_Form):
     def __init__(self, kind: type) -> None:
         self._kind = kind
 
-    def _classes(self) -> dict[str, type]:
+    def classes(self) -> dict[str, type]:
         """The registered classes by their tags."""
         classes: dict[str, type] = {}
         for kind, tag in _tags.items():
@@ -531,7 +576,7 @@ class _Record(_Form):
         return classes
 
     def knows(self, document: Json) -> bool:
-        return self._kind not in _tags or document.get(KIND) in self._classes()
+        return not self.classes() or document.get(KIND) in self.classes()
 
     def holds(self, value: object) -> bool:
         return isinstance(value, self._kind)
@@ -556,7 +601,7 @@ class _Record(_Form):
         if not isinstance(document, dict):
             raise reader.refuse(path, "is not an object")
         kind, content = self._kind, dict(document)
-        if classes := self._classes():
+        if classes := self.classes():
             tag = content.pop(KIND, None)
             if not isinstance(tag, str) or tag not in classes:
                 raise reader.refuse(f"{path}.{KIND}", f"{tag!r} is none of {', '.join(sorted(classes))}")
@@ -580,7 +625,7 @@ class _Record(_Form):
             raise reader.refuse(path, f"is not a {_tags.get(kind, kind.__name__)}") from None
 
     def schema(self, definitions: dict[str, Json]) -> dict[str, Json]:
-        classes = self._classes() or {self._kind.__name__: self._kind}
+        classes = self.classes() or {self._kind.__name__: self._kind}
         names = []
         for tag, kind in classes.items():
             name = f"{self._kind.__name__}.{tag}" if kind in _tags else tag
@@ -622,11 +667,14 @@ class _Part:
 @cache
 def _parts(kind: type) -> tuple[_Part, ...]:
     hints = get_type_hints(kind)
-    return tuple(
+    parts = tuple(
         _Part(field.name, field.metadata.get("key", field.name), hints[field.name], _default(field))
         for field in fields(kind)
         if field.init
     )
+    if len({KIND, *(part.key for part in parts)}) <= len(parts) and kind in _tags:
+        raise TypeError(f"{kind} has two fields of one key, or one of the key of its tag")
+    return parts
 
 
 def _default(part: Field[Any]) -> Any:

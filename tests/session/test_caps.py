@@ -283,7 +283,7 @@ def test_questions_that_measure_otherwise_have_other_names() -> None:
             named: dict[str, Any] = {}
             for caps in stated:
                 try:
-                    one = mechanism_of(s).measure(s.sql(text).question, caps, SPEND)
+                    one = mechanism_of(s).measured(s.sql(text).question, caps, SPEND)
                 except QueryRefused:
                     continue
                 told = [(each.to_json(), each.l1, each.l2) for each in one.measures], one.question.relation.to_json()

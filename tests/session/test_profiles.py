@@ -17,7 +17,7 @@ import giveortake as gt
 from cases import all_cases
 from evil_tables import Table, random_table
 from giveortake.answers.terms import least_error
-from giveortake.compile import Caps, Measurement, Spend
+from giveortake.compile import Caps, Measurement, Spend, Terms
 from giveortake.errors import IdempotencyConflict, InvalidParameter, QueryRefused
 from giveortake.privacy import events
 from giveortake.session.profiles import histograms
@@ -30,15 +30,20 @@ from profiled_trips import COUNT, PLENTY, session, trips
 from replay import CHANGES, MODES, Mode, exact_integers
 from tiers import tiered
 
+ONE: Any = {"epsilon": 1}
+SPEND = Spend(epsilon=Fraction(1))
+
+
 # -- what is released -------------------------------------------------------------------------------------------------
 
 
 def test_how_precise_a_profile_will_be_is_told_by_the_request_alone() -> None:
     with session() as asked:
-        alone, beside = (asked.preview_profile(epsilon="0.1", columns=each) for each in ((), ["amount"]))
-    assert "± 30" in alone
-    assert "± 60" in beside
-    assert "300" in beside
+        alone, beside = (asked.profile(columns=each).quote(epsilon="0.1") for each in ((), ["amount"]))
+    assert [round(quote.margins["persons"]) for quote in (alone, beside)] == [30, 60]
+    assert any("± 30" in note for note in alone.notes)
+    assert any("300" in note for note in beside.notes)  # where bounds of a column show
+    assert (alone.kind, alone.spend, alone.cost) == ("profile", "ε = 0.1", gt.PureDP("0.1", unit=gt.unit("person")))
 
 
 def test_a_column_that_is_named_twice_is_profiled_once() -> None:
@@ -78,8 +83,8 @@ def test_where_only_zeros_are_seen_no_bounds_are_suggested() -> None:
 def test_a_person_without_any_number_has_a_bin_of_their_own() -> None:
     table = pl.DataFrame({"person": [1, 2, 2, 3], "x": [None, 3.0, -1.0, 0.0]})
     with gt.protect(table, unit="person", budget=PLENTY, name="t", threads=1) as s:
-        request = ProfileRequest.of(mechanism_of(s), "t", epsilon=1, by=(), columns=["x"], most_rows=None)
-        counts = exact_integers(request.price()[1].made, engine_of(s))[0].tolist()
+        profile = ProfileRequest.of("t", columns=["x"]).bind(mechanism_of(s), Terms.of(ONE))
+        counts = exact_integers(profile.at(SPEND).parts[1].made, engine_of(s))[0].tolist()
     powers = 81  # from 2^−40 to 2^40
     assert {place: n for place, n in enumerate(counts) if n} == {0: 1, 1: 1, 1 + powers + 42: 1}  # |x| ≤ 4 with −1
 
@@ -105,11 +110,11 @@ def test_dimensions_share_the_spend_and_the_event_says_what_that_costs(change: A
     scale = Fraction(4 * moved)  # four dimensions
     assert [each.noise_multiplier * moved for each in event.events] == [scale] * 4  # type: ignore[attr-defined]
     assert s.spent == 1
-    mechanism = mechanism_of(s)
-    request = ProfileRequest.of(mechanism, "trips", epsilon=1, by=["region"], columns=["amount"], most_rows=None)
-    assert {each.made.noises[0] for each in request.price()} == {request.noise}
-    for each in request.price():
-        (measure,) = each.made.measures
+    profile = ProfileRequest.of("trips", by=["region"], columns=["amount"]).bind(mechanism_of(s), Terms.of(ONE))
+    measurements = profile.at(SPEND).made()
+    assert {made.noises[0] for made in measurements} == {profile.noise(SPEND)}
+    for made in measurements:
+        (measure,) = made.measures
         assert measure.l1 == moved
         assert measure.l2**2 <= moved + Fraction(1, 10**9)
 
@@ -155,7 +160,7 @@ def measured_dimensions(mode: Mode) -> list[Measurement]:
         columns = [name for name, domain in relation.schema.items() if domain.kind.is_number and name != "p"][:2]
         by = [name for name in relation.schema if name != "p"][:2]
         listed = dimensions_of(relation, by if mode.by_person else (), columns, None)
-        return [mechanism_of(s).measure(each.question(), Caps(), Spend(epsilon=Fraction(1))) for each in listed]
+        return [mechanism_of(s).measured(each.question(), Caps(), Spend(epsilon=Fraction(1))) for each in listed]
 
 
 def moved_by(mode: Mode, made: list[Measurement], table: Table, other: Table) -> list[tuple[int, int]]:

@@ -86,7 +86,7 @@ PRICED: dict[str, tuple[Callable[[Any, str], Any], Callable[[Any, str], Any]]] =
         lambda s, spend: s.workload(gt.workload.marginals(["r"])).answer(mu=spend),
     ),
     "counter": (
-        lambda s, spend: s.counter("day", horizon=3, mu=spend).quote(),
+        lambda s, spend: s.counter("day", horizon=3).quote(mu=spend),
         lambda s, spend: s.counter("day", horizon=3).answer(mu=spend).next(),
     ),
     "fit": (

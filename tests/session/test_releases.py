@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,11 @@ import pytest
 
 import giveortake as gt
 from giveortake.answers import Answer
-from giveortake.compile import Terms
+from giveortake.compile import Measurement, Spend, Terms
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryFailed, Unprovable
 from giveortake.session import Session
+from giveortake.session.queries import RefinementRequest
+from giveortake.session.releases import paid_release
 from giveortake.session.session import mechanism_of
 from small_session import COUNT, DOMAINS, FOUND, ROWS, charges_of, small_session
 
@@ -141,20 +145,21 @@ def test_a_refinement_of_one_question_of_a_batch_is_read_and_refined_as_that_que
 
 def test_a_question_is_measured_at_its_own_keys_alone() -> None:
     with small_session() as s:
-        mechanism, terms = mechanism_of(s), Terms.of({"epsilon": 1})
-        grouped = mechanism.price(s.sql(COUNT).question, terms)
-        total = mechanism.price(s.sql(TOTAL).question, terms)
-        assert grouped.keys is not None
-        assert terms.spend is not None
-        assert mechanism.price_refinement(grouped, terms.spend, grouped.keys).made.event == grouped.made.event
+        mechanism, spend = mechanism_of(s), Spend(epsilon=Fraction(1))
+        grouped, total = (
+            paid_release(mechanism, s.sql(text).answer(epsilon=1).release_id or "", None) for text in (COUNT, TOTAL)
+        )
+        refined = RefinementRequest(grouped).bind(mechanism, Terms.of({"epsilon": 1}))
+        assert refined.event_at(spend) == grouped.priced.event()
+        at_other_keys = RefinementRequest(replace(total, keys=grouped.keys)).bind(mechanism, Terms.of({"epsilon": 1}))
         with pytest.raises(Unprovable):
-            mechanism.price_refinement(total, terms.spend, grouped.keys)
+            at_other_keys.at(spend)
 
 
 def test_a_charge_without_an_answer_lists_and_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     with small_session() as s:
         query = s.sql(COUNT)
-        monkeypatch.setattr("giveortake.session.mechanism.InteractiveMechanism.draw", _fails)
+        monkeypatch.setattr(Measurement, "release", _fails)
         with pytest.raises(QueryFailed):
             query.answer(epsilon=1)
         monkeypatch.undo()
@@ -193,7 +198,7 @@ def test_a_release_about_an_earlier_version_is_read_and_not_refined(tmp_path: Pa
 
 
 def test_what_keeps_no_question_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("giveortake.session.releases.MOST_WISHES", 0)  # a workload that is too large
+    monkeypatch.setattr("giveortake.session.workloads.MOST_WISHES", 0)  # a workload that is too large
     with small_session(ledger=tmp_path / "people.ledger", name="data") as s:
         counted = s.workload(gt.workload.marginals(["r"])).answer(epsilon=1, rows_per_person=3)
         with pytest.raises(Unprovable):

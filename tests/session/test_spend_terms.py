@@ -19,7 +19,7 @@ from giveortake.errors import InvalidParameter
 from giveortake.session import Query, Session
 
 TEXT = "SELECT COUNT(*) AS n FROM t"
-STATED: list[Callable[..., Any]] = [Query.quote, Query.answer, Query.stream, Session.batch, Answer.refine]
+STATED: list[Callable[..., Any]] = [Query.quote, Query.answer, Query.stream, Answer.refine]
 Asking = Callable[..., Any]
 
 

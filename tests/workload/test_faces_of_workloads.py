@@ -137,7 +137,7 @@ def test_names_that_sql_gives_are_those_of_the_answer_and_cost_nothing_more() ->
     ]
     assert "heads_consistent" in str(answer["town"])
     assert next(line["table"] for line in named.quote(rho=1).lines) == ("town", "gender")
-    assert named.quote(rho=1).rms == plain.quote(rho=1).rms
+    assert named.quote(rho=1).facts == plain.quote(rho=1).facts
     alias = session.workload("SELECT city AS town, COUNT(*) AS heads FROM staff GROUP BY ROLLUP (town)")
     assert alias.answer(rho=1).tables == (("town",), ())
     with pytest.raises(QueryRefused, match="`again` repeats `n`"):

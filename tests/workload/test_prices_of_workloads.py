@@ -17,6 +17,7 @@ from cases import all_cases
 from giveortake.answers.terms import Caps
 from giveortake.errors import BudgetExceeded, InvalidParameter, Unpriced
 from giveortake.session import Session
+from inside import line_of
 from tiers import tiered
 
 DOMAINS: dict[str, Any] = {"city": ["Rome", "Oslo", "Bern"], "sex": ["m", "f"], "day": (0, 63)}
@@ -100,7 +101,7 @@ def test_a_quote_says_where_the_other_noise_is_better_and_it_is() -> None:
         assert other.share is not None
         assert dear.share is not None
         assert other.share <= dear.share
-        narrower = 1 - other.line("sex")["margin"] / dear.line("sex")["margin"]
+        narrower = 1 - float(other.margins["sex"] or 0) / float(dear.margins["sex"] or 0)
         assert abs(narrower - int(found[2]) / 100) < 0.01
         assert advice in str(dear)
         assert not other.advice
@@ -115,7 +116,7 @@ def test_a_quote_and_an_answer_say_the_share_the_caps_and_how_sure() -> None:
         assert all(fact in text for fact in ("11.4 %", "90 %", str(Caps(rows_per_person=3))))
         assert (told["confidence"], told["contributions"]) == ("9/10", str(Caps(rows_per_person=3)))
         assert abs(told["share"] - 0.114) < 0.001
-        assert quote.margins["city", "sex"] == quote.line("city", "sex")["margin"]
+        assert quote.margins["city × sex"] == line_of(quote, "city", "sex")["margin"]
         page = quote._repr_html_()
         assert all(fact in page for fact in ("11.4 %", "90 %", str(Caps(rows_per_person=3))))
         fewer = session.workload(TABLES).answer(rho="1/100", rows_per_person=2)
@@ -162,7 +163,7 @@ def test_a_run_that_is_too_dear_is_refused_in_the_terms_in_which_it_was_asked(
             if of_synthesis:
                 gt.synth.synthesize(session, columns=["city", "sex"], epsilon=epsilon, delta="1e-7")
             else:
-                session.weights(["city", "sex"]).answer(epsilon=epsilon, delta="1e-7").close()
+                session.weights(["city", "sex"]).answer(epsilon=epsilon, delta="1e-7")
 
         with pytest.raises(BudgetExceeded) as refused:
             ask(30)

@@ -12,7 +12,7 @@ import inspect
 import json
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -505,12 +505,13 @@ def _differs(learner: Learner, name: str, defaults: Any) -> bool:
 
 
 def _as_json(parameter: Any) -> Any:
-    """A parameter as JSON can keep it: exact numbers as texts, which are read as the same numbers."""
-    if isinstance(parameter, tuple):
-        return list(parameter)
-    if isinstance(parameter, np.generic):
-        return parameter.item()
-    return str(parameter) if isinstance(parameter, Fraction | Decimal) else parameter
+    """A parameter as JSON can keep it: arrays as lists, and exact numbers as texts, which are read as the same numbers."""
+    if isinstance(parameter, str) or not isinstance(parameter, Iterable):
+        parameter = parameter.item() if isinstance(parameter, np.generic) else parameter
+        return str(parameter) if isinstance(parameter, Fraction | Decimal) else parameter
+    if isinstance(parameter, Mapping):
+        return {str(name): _as_json(part) for name, part in parameter.items()}
+    return [_as_json(part) for part in parameter]
 
 
 def required_target(target: str | None) -> str:

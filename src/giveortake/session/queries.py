@@ -202,7 +202,7 @@ class BoundQuestions(Bound[Measurements]):
         """Resolve the caps of each question: those stated, the best by a profile, or the custodian's."""
         questions = [query.question for query in queries]
         one = terms
-        if terms.spend is not None:
+        if terms.spend is not None and kind == BatchRequest.kind:
             one = replace(terms, spend=share_of_each(terms.spend, questions))
         elif terms.share is not None:
             one = replace(terms, share=terms.share / len(questions))
@@ -225,7 +225,8 @@ class BoundQuestions(Bound[Measurements]):
         if self.refined is not None:
             (part,) = self._refinement(spend)
             return Measurements(part.made.spend, (part,))
-        spends = self.spends or (share_of_each(spend, self._questions),) * len(self.queries)
+        share = spend if self.kind == QueryRequest.kind else share_of_each(spend, self._questions)
+        spends = self.spends or (share,) * len(self.queries)
         parts = tuple(
             PricedQuestion(query.question, self.mechanism.measured(query.question, caps, of_one), text=query.text)
             for query, caps, of_one in zip(self.queries, self.caps_of_each, spends, strict=True)

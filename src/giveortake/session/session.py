@@ -310,6 +310,7 @@ class Session:
             return tables[0]
         raise InvalidParameter("table", None, "is missing: there are several tables", hint=", ".join(tables))
 
+    @told_by_name({"queries": "s.batch([q1, q2])"}, elsewhere=TERMS_OF_ANSWERS)
     def batch(self, queries: Sequence[Query[Answer] | str]) -> Query[list[Answer]]:
         """Several questions, SQL texts or `Query` objects, under one charge: the answer is a list of answers.
 
@@ -322,6 +323,7 @@ class Session:
             )
         return self._query(BatchRequest(tuple(requests)))
 
+    @told_by_name({"workload": 'gt.workload.marginals(["a", "b"])'}, elsewhere=TERMS_OF_ANSWERS)
     def workload(
         self,
         workload: Workload | str,
@@ -349,7 +351,10 @@ class Session:
         relation = self.catalog.private[self._private(table)]
         return self._query(WorkloadRequest.of(workload, relation, minimise, norm))
 
-    @told_by_name({"column": 's.counter("day", horizon=365)', "horizon": "horizon=365, in days or numbers"})
+    @told_by_name(
+        {"column": 's.counter("day", horizon=365)', "horizon": "horizon=365, in days or numbers"},
+        elsewhere=TERMS_OF_ANSWERS,
+    )
     def counter(self, column: str, *, horizon: int, table: str | None = None) -> Query[Counter]:
         """A running count under one charge: the number of rows up to each period, one period after the other.
 
@@ -362,7 +367,7 @@ class Session:
 
         return self._query(CounterRequest(self._private(table), column, horizon))
 
-    @told_by_name({"columns": '["region", "sex"]'})
+    @told_by_name({"columns": '["region", "sex"]'}, elsewhere=TERMS_OF_ANSWERS)
     def weights(
         self, columns: Sequence[str], *, accuracy: Number = "0.1", queries: int = 1000, table: str | None = None
     ) -> Query[Weights]:
@@ -405,6 +410,7 @@ class Session:
         }
         return Partition(column, parts[0].touched, sessions)
 
+    @told_by_name(elsewhere=TERMS_OF_ANSWERS)
     def profile(
         self,
         table: str | None = None,
