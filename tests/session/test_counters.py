@@ -136,6 +136,27 @@ def test_a_counter_goes_on_with_another_table_only_by_the_custodians_word(tmp_pa
         assert round(float(session.counter("day", horizon=5).answer(mu=1000).next().value)) == 3  # type: ignore[arg-type]
 
 
+def test_a_counter_that_is_answered_twice_under_any_keys_is_one_counter_in_all_sessions(tmp_path: Path) -> None:
+    ledger = str(tmp_path / "visits.ledger")
+    with _session(_table([0, 1, 1]), ledger) as one, _session(_table([0, 1, 1]), ledger) as other:
+        counters = [
+            session.counter("day", horizon=6).answer(mu=1, key=key, confidence=confidence)
+            for session in (one, other)
+            for key, confidence in ((None, "0.9"), ("a key", "0.9"), ("another", "0.99"))
+        ]
+        told = [counter.next() for counter in counters]
+        assert [answer["day"][0] for answer in told] == [FIRST + dt.timedelta(period) for period in range(6)]
+        for counter in counters:
+            assert [*counter.answers()["n"]] == [answer.value for answer in told]
+            with pytest.raises(QueryRefused, match="horizon"):
+                counter.next()
+        entries = list(one.history())
+    assert [entry.kind for entry in entries].count("reserved") == 1
+    drawn = [entry.content for entry in entries if entry.kind == "drawn"]
+    assert [draw["place"] for draw in drawn] == list(range(6))  # each pad is used once
+    assert len({draw["drawn"]["under_pad"] for draw in drawn}) == 6
+
+
 def test_a_session_of_an_older_version_does_not_go_on_after_a_newer_one(tmp_path: Path) -> None:
     """Rows that were added are not there in it, so that one person could count once in each of several versions."""
     ledger, said = str(tmp_path / "visits.ledger"), {"unit": "id", "rows_per_person": 1, "appended": True}
