@@ -71,7 +71,7 @@ class Picture:
     sizes: Mapping[str, int] = field(default_factory=dict)
     counts: dict[int, list[bool]] = field(default_factory=dict)
     margins: Margins | Literal["unknown"] = "unknown"
-    size: Literal["auto"] | str | int = "auto"  # noqa: PYI051 (both may be stated)
+    size: Literal["auto"] | str | int = "auto"
     width: float = field(default=1.0, metadata={"key": "w"})
     anything: Any = None
 
@@ -172,7 +172,7 @@ def test_tags_are_stated_and_do_not_follow_the_names_of_classes() -> None:
         (Fraction | str, Fraction(1, 2), {"fraction": "1/2"}),
         (Fraction | str, "1/2", "1/2"),
         (dt.date | dt.datetime, dt.date(2024, 1, 2), {"day": "2024-01-02"}),
-        (dt.date | dt.datetime, dt.datetime(2024, 1, 2), {"time": "2024-01-02T00:00:00"}),  # noqa: DTZ001 (a value)
+        (dt.date | dt.datetime, dt.datetime(2024, 1, 2), {"time": "2024-01-02T00:00:00"}),
         (dt.date | None, dt.date(2024, 1, 2), "2024-01-02"),
         (float | None, math.inf, "inf"),
         (float | str, -math.inf, {"float": "-inf"}),
@@ -293,7 +293,7 @@ def test_a_text_that_is_no_clear_json_is_refused(text: Any) -> None:
         (math.nan, float),
         (True, int),
         (1, float),
-        (dt.datetime(2024, 1, 1), dt.date),  # noqa: DTZ001 (a value)
+        (dt.datetime(2024, 1, 1), dt.date),
         ("a", int | None),
         (Margins(0.0), None),  # not registered, and no hint names it
         (Margins(0.0), Shape),

@@ -40,7 +40,7 @@ SPEND = Spend(epsilon=Fraction(1))
 def test_how_precise_a_profile_will_be_is_told_by_the_request_alone() -> None:
     with session() as asked:
         alone, beside = (asked.profile(columns=each).quote(epsilon="0.1") for each in ((), ["amount"]))
-    assert [round(quote.margins["persons"]) for quote in (alone, beside)] == [30, 60]
+    assert [round(float(quote.margins["persons"] or 0)) for quote in (alone, beside)] == [30, 60]
     assert any("± 30" in note for note in alone.notes)
     assert any("300" in note for note in beside.notes)  # where bounds of a column show
     assert (alone.kind, alone.spend, alone.cost) == ("profile", "ε = 0.1", gt.PureDP("0.1", unit=gt.unit("person")))

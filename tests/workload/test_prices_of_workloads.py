@@ -116,6 +116,9 @@ def test_a_quote_and_an_answer_say_the_share_the_caps_and_how_sure() -> None:
         assert all(fact in text for fact in ("11.4 %", "90 %", str(Caps(rows_per_person=3))))
         assert (told["confidence"], told["contributions"]) == ("9/10", str(Caps(rows_per_person=3)))
         assert abs(told["share"] - 0.114) < 0.001
+        assert {*quote.margins} == {"city", "sex", "city × sex", "day_below", "total"}
+        both = session.workload(TABLES + gt.workload.marginals(["day"])).quote(rho="1/100").margins
+        assert float(both["day_below"] or 0) > float(both["day"] or 0) > 0  # of a border, and of one day
         assert quote.margins["city × sex"] == line_of(quote, "city", "sex")["margin"]
         page = quote._repr_html_()
         assert all(fact in page for fact in ("11.4 %", "90 %", str(Caps(rows_per_person=3))))

@@ -505,10 +505,10 @@ def _differs(learner: Learner, name: str, defaults: Any) -> bool:
 
 
 def _as_json(parameter: Any) -> Any:
-    """A parameter as JSON can keep it: arrays as lists, and exact numbers as texts, which are read as the same numbers."""
+    """A parameter as JSON can keep it: arrays as lists, exact numbers as texts that are read as the same."""
     if isinstance(parameter, str) or not isinstance(parameter, Iterable):
-        parameter = parameter.item() if isinstance(parameter, np.generic) else parameter
-        return str(parameter) if isinstance(parameter, Fraction | Decimal) else parameter
+        number = parameter.item() if isinstance(parameter, np.generic) else parameter
+        return str(number) if isinstance(number, Fraction | Decimal) else number
     if isinstance(parameter, Mapping):
         return {str(name): _as_json(part) for name, part in parameter.items()}
     return [_as_json(part) for part in parameter]

@@ -463,6 +463,8 @@ class BoundQuestions(Bound[Measurements]):
             joined[name] = tuple(dict.fromkeys(line for fact in facts for line in fact[name]))
         for name in ("worthless", "doubt"):
             joined[name] = next((fact[name] for fact in facts if fact[name] is not None), None)
+        for name in ("caps", "contributions"):
+            joined[name] = facts[0][name] if all(fact[name] == facts[0][name] for fact in facts) else None
         return {**joined, "notes": (*joined["notes"], *short[:1])}
 
 

@@ -265,7 +265,10 @@ class BoundWorkloadRequest(Bound[WorkloadMeasurement]):
         cheaper = None if is_chosen else self._other_noise(measurement.spend, terms.confidence)
         return {
             "title": f"workload of {counted(len(lines), 'table')}",
-            "margins": {_label(line): line["margin"] for line in lines},
+            "margins": {
+                _label(line, of_ranges=index >= len(lines) - len(measurement.design.runs)): line["margin"]
+                for index, line in enumerate(lines)
+            },
             "lines": tuple(lines),
             "facts": {
                 "strategy": measurement.design.name,
@@ -306,10 +309,11 @@ class BoundWorkloadRequest(Bound[WorkloadMeasurement]):
         return f"{argument} takes no more of the budget, and with {_noise(other)} margins are {gain} narrower"
 
 
-def _label(line: Mapping[str, Any]) -> str:
-    """The name of a table of a workload."""
+def _label(line: Mapping[str, Any], *, of_ranges: bool) -> str:
+    """The name of a table of a workload, as in its answer: a table of ranges has the column of their borders."""
     prefix = "" if line["of"] == "n" else f"{line['of']} by "
-    return prefix + fact_text(line["table"])
+    first, *others = line["table"] or ("",)
+    return prefix + fact_text((f"{first}_below", *others) if of_ranges else line["table"])
 
 
 def _rms(lines: list[dict[str, Any]], name: str) -> float:
