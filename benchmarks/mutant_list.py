@@ -769,7 +769,7 @@ _FAILURES = (
         'ledger.fail(self.reservation, defect=failed.cause == "defect")\n                raise\n',
         "pass\n                raise\n",
         "session/test_counters",
-        "session/test_weights",
+        "session/test_multiplicative_weights",
     ),
     _mutant(
         "a step that was begun again is not counted",
@@ -777,7 +777,7 @@ _FAILURES = (
         "mechanism.ledger.begin_again(self.reservation)",
         "pass",
         "session/test_counters",
-        "session/test_weights",
+        "session/test_multiplicative_weights",
     ),
     _mutant(
         "the threshold that is stored has no noise",
@@ -792,7 +792,7 @@ _FAILURES = (
         "return (noisy + ",
         "return (noisy + 0 * ",
         "mechanisms/test_above_threshold",
-        "session/test_weights",
+        "session/test_multiplicative_weights",
     ),
     _mutant(
         "of a step and the charge none asks the inner filter",
