@@ -795,7 +795,7 @@ _FAILURES = (
         "session/test_multiplicative_weights",
     ),
     _mutant(
-        "of a step and the charge none asks the inner filter",
+        "a step is drawn that the charge did not admit",
         "session/steps.py",
         "self.inner_filter.copy().charge(event)",
         "self.inner_filter.copy()",
