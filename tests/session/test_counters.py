@@ -335,15 +335,16 @@ def test_what_cannot_be_counted_is_refused_before_the_charge() -> None:
     for column, words in [("x", "periods are days"), ("free", "first period"), ("nothing", "no column")]:
         with pytest.raises(QueryRefused, match=words):
             session.counter(column, horizon=3).answer(rho="1/10")
-    for wrong in (
-        {"horizon": 0},
-        {"horizon": 10**6},
-        {"horizon": 3, "rho": None, "epsilon": 1},
-        {"horizon": 3, "n": 5},
-    ):
-        said: dict[str, Any] = {"rho": "1/10"} | wrong
-        with pytest.raises(InvalidParameter):
-            session.counter("day").answer(**said)
+    wrong: list[tuple[int, dict[str, Any], str]] = [
+        (0, {"rho": "1/10"}, "horizon"),
+        (10**6, {"rho": "1/10"}, "horizon"),
+        (3, {"epsilon": 1}, "epsilon"),
+        (3, {"rho": "1/10", "n": 5}, "n"),
+    ]
+    for horizon, terms, name in wrong:
+        with pytest.raises(InvalidParameter) as refused:
+            session.counter("day", horizon=horizon).answer(**terms)
+        assert refused.value.name == name
     parts = _session(_table([0]), domains={**DOMAINS, "id": [0, 1]}).partition("id")
     with pytest.raises(QueryRefused, match="part of"):
         parts[0].counter("day", horizon=3).answer(rho="1/10")

@@ -405,7 +405,7 @@ class PaddedThreshold(Mechanism["Numeric", bool]):
         step = self.sensitivity if sensitivity is None else exact.at_least("sensitivity", sensitivity)
         return events.AboveThreshold(self.epsilon * step / self.sensitivity)
 
-    def drawn(self, pad: Sensitive[Any], entropy: Entropy | None = None) -> int:
+    def drawn(self, pad: int | Sensitive[int], entropy: Entropy | None = None) -> int:
         """The threshold with its noise, under a pad. It is drawn once."""
         noisy = self.threshold + self._noise(2, source(entropy))
         return (noisy + int(opened(pad, self))) % _PADS
@@ -418,7 +418,7 @@ class PaddedThreshold(Mechanism["Numeric", bool]):
         self,
         value: Numeric | Sensitive[Numeric],
         under_pad: int,
-        pad: Sensitive[Any],
+        pad: int | Sensitive[int],
         entropy: Entropy | None = None,
     ) -> bool:
         """Whether a value, with fresh noise, reaches the threshold that was drawn and stored."""
@@ -458,7 +458,7 @@ class SparseVectorCheck(Mechanism["Integers", bool]):
     expected: int
     guard: PaddedThreshold
     under_pad: int
-    pad: Sensitive[Any]
+    pad: int | Sensitive[int]
 
     citation: ClassVar[str] = "Hardt, Rothblum: A multiplicative weights mechanism, FOCS 2010"
 
