@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from giveortake.compile import Caps, Measurement, Spend
+from giveortake.compile import Caps, Measurement, Spend, Terms
 from giveortake.ledger import Ledger
 from giveortake.session import Session
 from giveortake.session.quotes import Quote
+from giveortake.session.requests import Priced
+from giveortake.session.runs import AdaptiveRun, BoundPlan, PlannedRun, Run
 from giveortake.session.session import mechanism_of
 
 
@@ -30,3 +34,11 @@ def measured(session: Session, text: str, spend: Spend, caps: Caps | None = None
     """The measurement that such a spend buys, under the custodian's caps unless others are stated."""
     mechanism = mechanism_of(session)
     return mechanism.measured(session.sql(text).question, caps or session.caps, spend)
+
+
+@contextmanager
+def begun(run: Run, key: str | None = None) -> Iterator[AdaptiveRun]:
+    """A run that a test steers: it is charged, and what it drew before is there."""
+    bound = BoundPlan("fit", run.mechanism, lambda _: PlannedRun(run, lambda adaptive_run: adaptive_run))
+    with run.mechanism.steps(Priced(bound, bound.at(run.spend)), Terms.of({}), key) as steps:
+        yield AdaptiveRun(run, steps)

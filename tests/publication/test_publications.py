@@ -177,7 +177,7 @@ def test_a_real_postgresql_gets_a_schema_that_is_replaced_in_one_transaction(
         answer = session.release(session.releases()[1].id)
         numbers = read.execute(f'SELECT region, "{HOSTILE.replace(chr(34), chr(34) * 2)}_low" FROM "{name}"').fetchall()
         low = answer.to_dict()[f"{HOSTILE}_low"]
-        assert sorted(value for _, value in numbers) == sorted(low)  # type: ignore[type-var]  # (numbers)
+        assert sorted(value for _, value in numbers) == sorted(low)
         assert {region for region, _ in numbers} >= {"it's <b>south</b>", "=1+1", "tab\t"}
         assert read.execute("SELECT count(*) FROM seen").fetchone() == (4,)
         said = read.execute("SELECT obj_description(%s::regclass)", [f'"{name}"']).fetchone()

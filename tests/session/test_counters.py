@@ -136,6 +136,27 @@ def test_a_counter_goes_on_with_another_table_only_by_the_custodians_word(tmp_pa
         assert round(float(session.counter("day", horizon=5).answer(mu=1000).next().value)) == 3  # type: ignore[arg-type]
 
 
+def test_a_counter_that_is_answered_twice_under_any_keys_is_one_counter_in_all_sessions(tmp_path: Path) -> None:
+    ledger = str(tmp_path / "visits.ledger")
+    with _session(_table([0, 1, 1]), ledger) as one, _session(_table([0, 1, 1]), ledger) as other:
+        counters = [
+            session.counter("day", horizon=6).answer(mu=1, key=key, confidence=confidence)
+            for session in (one, other)
+            for key, confidence in ((None, "0.9"), ("a key", "0.9"), ("another", "0.99"))
+        ]
+        told = [counter.next() for counter in counters]
+        assert [answer["day"][0] for answer in told] == [FIRST + dt.timedelta(period) for period in range(6)]
+        for counter in counters:
+            assert [*counter.answers()["n"]] == [answer.value for answer in told]
+            with pytest.raises(QueryRefused, match="horizon"):
+                counter.next()
+        entries = list(one.history())
+    assert [entry.kind for entry in entries].count("reserved") == 1
+    drawn = [entry.content for entry in entries if entry.kind == "drawn"]
+    assert [draw["place"] for draw in drawn] == list(range(6))  # each pad is used once
+    assert len({draw["drawn"]["under_pad"] for draw in drawn}) == 6
+
+
 def test_a_session_of_an_older_version_does_not_go_on_after_a_newer_one(tmp_path: Path) -> None:
     """Rows that were added are not there in it, so that one person could count once in each of several versions."""
     ledger, said = str(tmp_path / "visits.ledger"), {"unit": "id", "rows_per_person": 1, "appended": True}
@@ -143,9 +164,9 @@ def test_a_session_of_an_older_version_does_not_go_on_after_a_newer_one(tmp_path
         _session(_table([1], [1]), ledger, **said) as older,
         _session(_table([1, 0], [1, 1]), ledger, **said) as newer,
     ):
-        counters = [each.counter("day", horizon=5).answer(mu=1000) for each in (older, newer)]
         with pytest.raises(LedgerMismatch):
-            counters[0].next()  # nothing new is charged about an older version
+            older.counter("day", horizon=5).answer(mu=1000)  # nothing new is charged about an older version
+        counters = [each.counter("day", horizon=5).answer(mu=1000) for each in (newer, older)][::-1]
         assert round(float(counters[1].next().value)) == 1  # type: ignore[arg-type]
         with pytest.raises(QueryRefused):
             counters[0].next()
@@ -314,15 +335,16 @@ def test_what_cannot_be_counted_is_refused_before_the_charge() -> None:
     for column, words in [("x", "periods are days"), ("free", "first period"), ("nothing", "no column")]:
         with pytest.raises(QueryRefused, match=words):
             session.counter(column, horizon=3).answer(rho="1/10")
-    for wrong in (
-        {"horizon": 0},
-        {"horizon": 10**6},
-        {"horizon": 3, "rho": None, "epsilon": 1},
-        {"horizon": 3, "n": 5},
-    ):
-        said: dict[str, Any] = {"rho": "1/10"} | wrong
-        with pytest.raises(InvalidParameter):
-            session.counter("day").answer(**said)
+    wrong: list[tuple[int, dict[str, Any], str]] = [
+        (0, {"rho": "1/10"}, "horizon"),
+        (10**6, {"rho": "1/10"}, "horizon"),
+        (3, {"epsilon": 1}, "epsilon"),
+        (3, {"rho": "1/10", "n": 5}, "n"),
+    ]
+    for horizon, terms, name in wrong:
+        with pytest.raises(InvalidParameter) as refused:
+            session.counter("day", horizon=horizon).answer(**terms)
+        assert refused.value.name == name
     parts = _session(_table([0]), domains={**DOMAINS, "id": [0, 1]}).partition("id")
     with pytest.raises(QueryRefused, match="part of"):
         parts[0].counter("day", horizon=3).answer(rho="1/10")
@@ -347,24 +369,28 @@ def test_a_quote_charges_nothing_reads_no_row_and_says_the_margin_of_every_perio
     session = _session(table, unit="id", rows_per_person=2, budget=gt.ApproxDP(2, "1e-6"))
     with monkeypatch.context() as unread:
         unread.setattr(type(mechanism_of(session).engine), "tally", lambda *_: pytest.fail("a row was read"))
-        counter = session.counter("day", horizon=60).answer(rho="1/50")
-        quote = counter.quote()
+        wanted = session.counter("day", horizon=60)
+        quote = wanted.quote(rho="1/50")
+        assert not quote.paid
+        assert not any(entry.kind == "reserved" for entry in session.history())
+        counter = wanted.answer(rho="1/50")
+        assert [entry.kind for entry in session.history()].count("reserved") == 1
         assert str(quote.cost) == str(counter.cost)
-    assert not any(entry.kind == "reserved" for entry in session.history())
-    assert quote.margins == tuple(counter.margin(period) for period in range(1, 61))
-    assert quote.margin == max(quote.margins) < quote.alone / 2
-    weights = SquareRoot(17).last_weights()
-    assert quote.margins[16] == pytest.approx(
-        1.96 * float(counter._noise.sigma) * math.sqrt((weights**2).sum()), rel=1e-3
-    )
-    assert all(fact in str(quote) for fact in ("ρ = 0.02", "60 periods", "2024-01-01", "2024-02-29", "22.8 %"))
-    assert json.loads(quote.to_json())["horizon"] == 60
+        assert {line["periods"]: line["margin"] for line in quote.lines} == {
+            period: counter.margin(period) for period in (1, 7, 30, 60)
+        }
+    assert quote.margins == {"n": counter.margin(60)}
+    assert counter.margin(60) == max(counter.margin(period) for period in range(1, 61)) < quote.facts["alone"] / 2
+    weights, sigma = SquareRoot(17).last_weights(), counter._priced.measurement.noise.sigma
+    assert counter.margin(17) == pytest.approx(1.96 * float(sigma) * math.sqrt((weights**2).sum()), rel=1e-3)
+    assert all(fact in str(quote) for fact in ("ρ = 0.02", "60", "2024-01-01", "2024-02-29", "22.8 %"))
+    assert json.loads(quote.to_json())["facts"]["horizon"] == 60
     first = counter.next()
     assert first.caps == Caps(rows_per_person=2)
-    assert (first["n"].high or [0])[0] - (first["n"].values[0]) == pytest.approx(quote.margins[0])  # type: ignore[operator]
-    assert counter.quote().is_charged
+    assert (first["n"].high or [0])[0] - (first["n"].values[0]) == pytest.approx(counter.margin(1))  # type: ignore[operator]
+    assert wanted.quote(rho="1/50").paid
     assert "2024-01-02" in repr(counter)
-    assert not session.counter("day", horizon=60, rho=9).quote().admitted
+    assert not wanted.quote(rho=9).admitted
 
 
 def test_everything_that_was_told_is_one_table_and_none_before_the_first() -> None:
@@ -383,7 +409,7 @@ def test_a_horizon_beyond_what_is_declared_is_refused_before_the_charge() -> Non
     session = _session(_table([0]))
     with pytest.raises(InvalidParameter, match="366"):
         session.counter("day", horizon=367).answer(rho=1)
-    assert session.counter("day", horizon=366, rho=1).quote().last == dt.date(2024, 12, 31)
+    assert "2024-12-31" in session.counter("day", horizon=366).quote(rho=1).title
     weeks = gt.protect({"t": pl.DataFrame({"week": [5]})}, unit=gt.ROW, budget=gt.ZCDP(1), domains={"week": (5, 52)})
     with pytest.raises(InvalidParameter, match="beyond 52"):
         weeks.counter("week", horizon=49).answer(rho="1/10")
@@ -392,16 +418,14 @@ def test_a_horizon_beyond_what_is_declared_is_refused_before_the_charge() -> Non
 def test_words_that_are_missing_are_named() -> None:
     session = _session(_table([0]), unit="id")
     asked: Any = session.counter
-    for words, name in [
-        ({"rho": 1}, "horizon"),
-        ({"horizon": 3}, "rho"),
-        ({"horizon": 3, "epsilon": 1}, "epsilon"),
-        ({"horizon": 3, "roh": 1}, "roh"),
-    ]:
+    with pytest.raises(InvalidParameter) as refused:
+        asked("day")
+    assert refused.value.name == "horizon"
+    for words, name in [({}, "epsilon"), ({"epsilon": 1}, "epsilon"), ({"roh": 1}, "roh")]:
         with pytest.raises(InvalidParameter) as refused:
-            asked("day", **words)
+            asked("day", horizon=3).answer(rows_per_person=1, **words)
         assert refused.value.name == name
     with pytest.raises(QueryRefused, match="rows_per_person"):
-        asked("day", horizon=3, rho=1)
+        asked("day", horizon=3).answer(rho=1)
     with pytest.raises(QueryRefused, match="rows_per_person"):
         session.workload(gt.workload.ranges("day")).quote(rho=1)

@@ -131,6 +131,11 @@ class RemoteBatch:
         self._session, self._documents = session, documents
 
     @told_by_name()
+    def quote(self, **terms: Unpack[AskTerms]) -> Quote:
+        """What all answers together would cost, and their margins."""
+        return quote_of(self._session.post("batch/quote", {"questions": self._documents, "terms": stated_terms(terms)}))
+
+    @told_by_name()
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> list[Answer]:
         """All answers, in order."""
         body = {"questions": self._documents, "terms": stated_terms(terms), "key": key or new_key()}
@@ -144,6 +149,10 @@ class RemoteProfile:
 
     def __init__(self, session: RemoteSession, fields: dict[str, Any]) -> None:
         self._session, self._fields = session, fields
+
+    def quote(self, *, epsilon: Number) -> Quote:
+        """What it would cost, and how precise it would be."""
+        return quote_of(self._session.post("profile/quote", {**self._fields, "epsilon": epsilon}))
 
     def answer(self, *, epsilon: Number, key: str | None = None) -> Profile:
         """The profile, as released."""

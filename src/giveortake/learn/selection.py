@@ -281,7 +281,7 @@ def choose(
     if rows is None:
         raise QueryRefused(
             "the number of rows is not known, and the exact one is not public",
-            hint='pass n=10_000, a public or released number; or call s.profile(epsilon="0.1") first',
+            hint='pass n=10_000, a public or released number; or call s.profile().answer(epsilon="0.1") first',
         )
     used_features = features_of(data.schema, features, target)
     signal = float(rows) * float(context.mu) / context.rows

@@ -396,15 +396,19 @@ class PaddedThreshold(Mechanism["Numeric", bool]):
 
     citation: ClassVar[str] = AboveThreshold.citation
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", exact.spendable("epsilon", self.epsilon))
+        object.__setattr__(self, "sensitivity", exact.whole("sensitivity", self.sensitivity))
+
     def event(self, sensitivity: Number | None = None) -> events.AboveThreshold:
         """The event of all answers together."""
         step = self.sensitivity if sensitivity is None else exact.at_least("sensitivity", sensitivity)
         return events.AboveThreshold(self.epsilon * step / self.sensitivity)
 
-    def drawn(self, pad: Sensitive[Any], entropy: Entropy | None = None) -> int:
+    def drawn(self, pad: int | Sensitive[int], entropy: Entropy | None = None) -> int:
         """The threshold with its noise, under a pad. It is drawn once."""
         noisy = self.threshold + self._noise(2, source(entropy))
-        return (noisy + _number(opened(pad, self))) % _PADS
+        return (noisy + int(opened(pad, self))) % _PADS
 
     def release(self, value: Numeric | Sensitive[Numeric], entropy: Entropy | None = None) -> bool:
         """It compares only with a threshold that was drawn: see `is_above`."""
@@ -414,13 +418,13 @@ class PaddedThreshold(Mechanism["Numeric", bool]):
         self,
         value: Numeric | Sensitive[Numeric],
         under_pad: int,
-        pad: Sensitive[Any],
+        pad: int | Sensitive[int],
         entropy: Entropy | None = None,
     ) -> bool:
         """Whether a value, with fresh noise, reaches the threshold that was drawn and stored."""
-        noisy = (under_pad - _number(opened(pad, self))) % _PADS
+        noisy = (under_pad - int(opened(pad, self))) % _PADS
         noisy -= _PADS if noisy >= _PADS // 2 else 0
-        if abs(noisy) >= _MOST:
+        if abs(noisy) >= _MOST_NOISY:
             raise LedgerMismatch(
                 "the threshold cannot be read: the secret beside the ledger's mark is another one",
                 hint="put the mark's folder back, or ask for new weights",
@@ -437,12 +441,8 @@ class PaddedThreshold(Mechanism["Numeric", bool]):
         return int(draw)
 
 
-def _number(pad: Any) -> int:
-    return int(pad)
-
-
 _PADS = 1 << 256
-_MOST = 1 << 200  # of a threshold with its noise: what is greater was read with the wrong pad
+_MOST_NOISY = 1 << 200  # of a threshold with its noise: what is greater was read with the wrong pad
 
 
 @final
@@ -458,7 +458,7 @@ class SparseVectorCheck(Mechanism["Integers", bool]):
     expected: int
     guard: PaddedThreshold
     under_pad: int
-    pad: Sensitive[Any]
+    pad: int | Sensitive[int]
 
     citation: ClassVar[str] = "Hardt, Rothblum: A multiplicative weights mechanism, FOCS 2010"
 

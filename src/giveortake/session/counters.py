@@ -194,6 +194,7 @@ class BoundCounter(Bound[CounterMeasurement]):
 
     kind: ClassVar[str] = "counter"
     interactive: ClassVar[bool] = True
+    any_version: ClassVar[bool] = True
     hint: ClassVar[Any] = 'rho="1/100", or epsilon="1", delta="1e-8"'
     instead: ClassVar[Any] = OTHER_BUDGET
     mechanism: InteractiveMechanism

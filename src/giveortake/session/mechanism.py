@@ -229,7 +229,14 @@ class InteractiveMechanism:
                 raise bound.refused(priced, charge.event, refusal) from None
 
         inner_filter = bound.inner_filter(priced.measurement)
-        return steps_of(self, charge, reserve, inner_filter=inner_filter, interactive=bound.interactive)
+        return steps_of(
+            self,
+            charge,
+            reserve,
+            inner_filter=inner_filter,
+            interactive=bound.interactive,
+            any_version=bound.any_version,
+        )
 
     # -- questions ----------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack, final
 
 from giveortake import exact
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
     from giveortake.answers.terms import SpendTerms
     from giveortake.compile import Measurement, Release
+    from giveortake.compile.measurement import Joint
     from giveortake.errors import BudgetExceeded
     from giveortake.ledger import Reservation, TrialFilter
     from giveortake.ledger.rules.budget_status import Admission
@@ -138,12 +140,17 @@ class PricedQuestion:
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Measurements:
     """The measurements of all questions of a request, at one spend."""
 
     spend: Spend
     parts: tuple[PricedQuestion, ...]
+
+    @cached_property
+    def joint(self) -> Joint:
+        """The event, the names and the description of all questions together."""
+        return joint(self.made())
 
     def made(self) -> list[Measurement]:
         """The measurements alone."""
@@ -238,7 +245,7 @@ class BoundQuestions(Bound[Measurements]):
         yield PricedQuestion(question, made)
 
     def event(self, measurement: Measurements) -> Event:
-        return self._in_part(event_of(measurement.made()), measurement)
+        return self._in_part(measurement.joint.event, measurement)
 
     def _in_part(self, event: Event, measurement: Measurements) -> Event:
         """The event to charge for `event` if the session sees only a part of the data."""
@@ -253,7 +260,7 @@ class BoundQuestions(Bound[Measurements]):
         unit = self.mechanism.budget.unit
         if len(measurement.parts) == 1:
             return measurement.parts[0].made.promise(unit)
-        return event_of(measurement.made()).guarantee(unit=unit, neighbours=self.mechanism.budget.neighbours)
+        return measurement.joint.event.guarantee(unit=unit, neighbours=self.mechanism.budget.neighbours)
 
     def kinds(self, terms: Terms, trial: TrialFilter) -> list[Spend]:
         if terms.share is None:
@@ -302,7 +309,7 @@ class BoundQuestions(Bound[Measurements]):
         part, refined = self.mechanism.part, self.refined
         refines = () if refined is None else (*refined.refines, refined.reservation.reference)
         return {
-            "questions": joint(measurement.made()).names,
+            "questions": measurement.joint.names,
             "refines": list(refines),
             "part": None if part is None else part.name(measurement.parts[0].made.caps),
             **({} if refined is None or refined.portion is None else {"portion": refined.portion}),
@@ -311,7 +318,7 @@ class BoundQuestions(Bound[Measurements]):
         }
 
     def words(self, measurement: Measurements) -> str:
-        return joint(measurement.made()).words if self.description is None else self.description
+        return measurement.joint.words if self.description is None else self.description
 
     def record(self, priced: Priced[Measurements], terms: Terms) -> Mapping[str, Any]:
         """The record that the ledger keeps of questions charged together. It is made from the questions alone."""
@@ -348,7 +355,11 @@ class BoundQuestions(Bound[Measurements]):
             )
             return storage.content_of([drawn_answer.stored for drawn_answer in drawn])
 
-        stored = storage.stored_of(steps.settle(draw), len(measurement.parts))
+        try:
+            stored = storage.stored_of(steps.settle(draw), len(measurement.parts))
+        except BaseException:
+            drawn.clear()  # what is not stored is drawn again: no trace may hold both draws
+            raise
         spool = self.mechanism.spool
         for drawn_answer, stored_answer in zip(drawn, stored, strict=False):
             if drawn_answer.scratch is not None:

@@ -341,15 +341,13 @@ class AdaptiveRun:
 
         It is stored under a pad, so that nothing of it has to stay in memory.
         """
-        guard, index = self._guard(threshold, rho), len(self._contents)
+        guard = PaddedThreshold(threshold, _short_down(exact.sqrt_down(2 * rho)), self.rows_of_unit)
+        index = len(self._contents)
 
         def draw() -> dict[str, Any]:
             return {"under_pad": str(guard.drawn(self._steps.pad(index)))}
 
         self._draw(guard.event(), {"do": "watch", "threshold": threshold}, draw)
-
-    def _guard(self, threshold: int, rho: Fraction) -> PaddedThreshold:
-        return PaddedThreshold(threshold, _short_down(exact.sqrt_down(2 * rho)), self.rows_of_unit)
 
     @property
     def is_watching(self) -> bool:
@@ -366,15 +364,16 @@ class AdaptiveRun:
                 return index
         return None
 
-    def is_far(self, table: Sequence[KeyColumn], chosen: Chosen, query: str, expected: int, rho: Fraction) -> bool:
-        """Whether the number of rows in chosen cells is far from the expected number; `watch` has paid ρ for this."""
+    def is_far(self, table: Sequence[KeyColumn], chosen: Chosen, query: str, expected: int) -> bool:
+        """Whether the number of rows in chosen cells is far from the expected number; `watch` has paid for this."""
         index = self._watch()
         if index is None:
             raise MechanismSpent("nothing is being watched", hint="watch again, which is charged again")
-        guard = self._guard(self._contents[index]["threshold"], rho)
-        assert event_of(self._contents[index]) == guard.event()  # noqa: S101 (so it was charged)
-        under_pad, pad = int(self._contents[index]["under_pad"]), self._steps.pad(index)
-        mechanism = SparseVectorCheck(chosen, expected, guard, under_pad, pad)
+        watch = self._contents[index]
+        charged = event_of(watch)
+        assert isinstance(charged, events.AboveThreshold)  # noqa: S101 (so a watch is charged)
+        guard = PaddedThreshold(watch["threshold"], charged.epsilon, self.rows_of_unit)
+        mechanism = SparseVectorCheck(chosen, expected, guard, int(watch["under_pad"]), self._steps.pad(index))
 
         def draw() -> dict[str, Any]:
             return {"is_far": mechanism.release(self._counts([table])[0])}

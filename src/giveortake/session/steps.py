@@ -186,6 +186,8 @@ class Steps:
         """
         if self.is_settled:
             return self.reservation.answer
+        if self._is_over:
+            raise MechanismSpent("this run has ended or was interrupted", hint="ask again: what was drawn is kept")
         ledger = self._mechanism.ledger
         try:
             return sealed(lambda: ledger.settle(self.reservation, draw()))
@@ -210,10 +212,12 @@ def steps_of(
     *,
     inner_filter: InnerFilter | None = None,
     interactive: bool = False,
+    any_version: bool = False,
 ) -> Iterator[Steps]:
     """Charge, and give the steps: none yet, those of a run that was interrupted, or all of what has an answer.
 
-    Who asks for the same at the same moment waits, and gets the same steps.
+    Who asks for the same at the same moment waits, and gets the same steps. What was charged for one version of a table
+    is drawn from that version alone; with `any_version`, whoever draws decides that.
 
     Guarantee: a failure that is raised by a draw, and every execution but the first, is counted in the ledger before
     anybody can notice it. Who ends this process in the middle counts that (`ledger.fail_key`) before telling it.
@@ -228,9 +232,10 @@ def steps_of(
             stored = steps_in(reservation.answer)
         elif not reservation.fresh:
             stored = mechanism.ledger.kept(reservation)
-        if not reservation.settled and not interactive:
-            _require_version(mechanism, reservation)
-            if not reservation.fresh:
+        if not reservation.settled:
+            if not any_version:
+                _require_version(mechanism, reservation)
+            if not reservation.fresh and not interactive:
                 mechanism.ledger.begin_again(reservation)
         steps = Steps(mechanism, reservation, stored, inner_filter, interactive=interactive)
         try:

@@ -14,6 +14,7 @@ it, so that with the stated confidence no far query is nearer than α·n, and no
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import math
@@ -29,7 +30,7 @@ from giveortake.answers import Answer, Column
 from giveortake.answers.terms import CAP_TERMS
 from giveortake.caching import served
 from giveortake.engines import KeyColumn
-from giveortake.errors import BudgetExceeded, InvalidParameter, MechanismSpent, did_you_mean
+from giveortake.errors import InvalidParameter, MechanismSpent, did_you_mean
 from giveortake.exact import decimal, open_probability, sqrt_down, whole
 from giveortake.mechanisms import AboveThreshold, Gaussian
 from giveortake.plan import ColumnReference
@@ -51,8 +52,8 @@ if TYPE_CHECKING:
     from giveortake.plan import Relation
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
-    from giveortake.session.requests import Priced
-    from giveortake.session.runs import AdaptiveRun
+    from giveortake.session.requests import Charge, Priced
+    from giveortake.session.runs import AdaptiveRun, Step
     from giveortake.session.steps import Steps
 
     Floats: TypeAlias = npt.NDArray[np.float64]
@@ -152,7 +153,7 @@ class BoundWeights(BoundRun[WeightsMeasurement]):
     """Weights over the combinations of some columns of a table of a session.
 
     The asker steers them, one count a call: between two calls no lock is held, and the threshold of comparisons is
-    stored under a pad.
+    stored under a pad. They are of one version of the table: another version is another charge.
     """
 
     kind: ClassVar[str] = "weights"
@@ -201,6 +202,11 @@ class BoundWeights(BoundRun[WeightsMeasurement]):
                 "queries": request.queries,
             },
         }
+
+    def key(self, _stated: str | None, charge: Charge) -> str:
+        """Its own, as a counter has: whoever goes on finds the one charge for this version, and makes no other."""
+        identity = f"{self.mechanism.dataset} {self.mechanism.version} {charge.question}"
+        return f"weights {hashlib.sha256(identity.encode()).hexdigest()}"
 
     def run(self, measurement: WeightsMeasurement, steps: Steps) -> AdaptiveRun:
         """Count all rows first; this is the only step that the asker does not steer."""
@@ -263,12 +269,15 @@ class Weights:
         self._columns = bound.columns
         self._sizes = [len(column.values or ()) for column in self._columns]
         self._one_at_a_time = threading.Lock()
+        self._begin()
+        self._take_up(run)
+
+    def _begin(self) -> None:
         self._shares: Floats = np.full(self.plan.cells, 1 / self.plan.cells)
         self._known: dict[str, Answer] = {}
         self._distances: list[float] = []
         self._queries_asked = self._taken_up = 0
         self._rows = 1.0
-        self._take_up(run)
 
     # -- asking -------------------------------------------------------------------------------------------------
 
@@ -313,31 +322,39 @@ class Weights:
         if self._queries_asked >= self.plan.queries:
             raise MechanismSpent(f"{self.plan.queries:,} queries were planned, and all of them were asked")
         expected = float(self._shares[cells].sum()) * self._rows
-        try:
-            if not run.is_watching:
-                run.watch(math.ceil(float(self.plan.accuracy) * self._rows + self.plan.margin), half)
-            if run.is_far(self._columns, cells, query, round(expected), half):
-                run.count(self._columns, cells, query, min(half, run.left))
-        except BudgetExceeded:
-            raise MechanismSpent(
-                f"the weights have moved {self.updates} times, as often as was paid for",
-                hint="what was asked before can still be asked; a coarser accuracy allows more moves",
-            ) from None
+        if not run.is_watching:
+            if run.left < 2 * half:  # for the comparisons, and for the count of the one that is far
+                raise MechanismSpent(
+                    f"the weights have moved {self.updates} times, as often as was paid for",
+                    hint="what was asked before can still be asked; a coarser accuracy allows more moves",
+                )
+            run.watch(math.ceil(float(self.plan.accuracy) * self._rows + self.plan.margin), half)
+        if run.is_far(self._columns, cells, query, round(expected)):
+            run.count(self._columns, cells, query, half)
 
     def _take_up(self, run: AdaptiveRun) -> None:
-        """Take up the steps that are new here: remember their answers, and move the weights."""
-        for index in range(self._taken_up, len(run.steps)):
-            step = run.steps[index]
-            if index == 0:
-                assert isinstance(step, Counted)  # noqa: S101 (the first step counts all rows)
-                self._rows = max(1.0, float(step.count))
-            elif isinstance(step, Compared):
-                self._queries_asked += 1
-                if not step.is_far:
-                    self._answer_from_weights(step.query)
-            elif isinstance(step, Counted):
-                self._measured(step)
+        """Take up the steps that are new here: remember their answers, and move the weights.
+
+        Who is interrupted in the middle forgets all of them, and takes them up again from the first.
+        """
+        try:
+            for index in range(self._taken_up, len(run.steps)):
+                self._take_up_step(index, run.steps[index])
+        except BaseException:
+            self._begin()
+            raise
         self._taken_up = len(run.steps)
+
+    def _take_up_step(self, index: int, step: Step) -> None:
+        if index == 0:
+            assert isinstance(step, Counted)  # noqa: S101 (the first step counts all rows)
+            self._rows = max(1.0, float(step.count))
+        elif isinstance(step, Compared):
+            self._queries_asked += 1
+            if not step.is_far:
+                self._answer_from_weights(step.query)
+        elif isinstance(step, Counted):
+            self._measured(step)
 
     def _answer_from_weights(self, query: str) -> None:
         """Answer a query from the weights, and remember the answer."""

@@ -163,7 +163,10 @@ def quote(
     share: Number | None = None,
     bins: Mapping[str, Any] | None = None,
     zeros: Sequence[Zero] = (),
+    rows: int | str = "released",  # noqa: ARG001 (costs nothing)
+    key: str | None = None,  # noqa: ARG001 (nothing is charged)
     table: str | None = None,
+    progress: Callable[[int, int], None] | None = None,  # noqa: ARG001 (there is nothing to wait for)
 ) -> Quote:
     """What `synthesize` with the same arguments would cost and do. No row is read, and nothing is charged."""
     arguments = {"columns": columns, "workload": workload, "bins": bins, "zeros": zeros, "table": table}

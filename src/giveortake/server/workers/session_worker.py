@@ -264,6 +264,12 @@ def batch(session: Session, request: Request) -> Result:
     return json_result({"answers": [json.loads(answer.to_json()) for answer in answers]}, answers[0].release_id)
 
 
+def quote_batch(session: Session, request: Request) -> Result:
+    """The quote of questions that are declared together."""
+    queries = _queries(session, request["terms"], *request["questions"])
+    return quote_document(session.batch(queries).quote(**request["terms"]), standing_document(session))
+
+
 def quote_workload(session: Session, request: Request) -> Result:
     """The quote of a workload."""
     quote = documents.workload_query(session, request["workload"]).quote(**request["terms"])
@@ -285,9 +291,9 @@ def profile(session: Session, request: Request) -> Result:
 
 
 def quote_profile(session: Session, request: Request) -> Result:
-    """How precise a profile would be; free."""
+    """What a profile would cost, and how precise it would be."""
     query, terms = _profile(session, request)
-    return {"words": "; ".join(query.quote(**terms).notes)}
+    return quote_document(query.quote(**terms), standing_document(session))
 
 
 def _profile(session: Session, request: Request) -> tuple[Query[Profile], dict[str, Any]]:
@@ -395,6 +401,7 @@ OPERATIONS: dict[str, Callable[[Session, Request], Result]] = {
             answer,
             stream,
             batch,
+            quote_batch,
             quote_workload,
             workload,
             profile,
