@@ -1,7 +1,6 @@
 """Learning: models and statistics of rows behind a session, each made of sums of vectors of bounded length."""
 
 from giveortake.learn.additive import AdditiveClassifier, AdditiveRegressor
-from giveortake.learn.base import bound_of_record
 from giveortake.learn.classification import ClassMeans, LogisticRegression, NaiveBayes
 from giveortake.learn.gradient_descent import Descent, PerturbedModel, output_perturbation, sgd
 from giveortake.learn.hypothesis_tests import (
@@ -40,7 +39,6 @@ __all__ = [
     "Score",
     "Selection",
     "anova",
-    "bound_of_record",
     "choose",
     "contingency",
     "correlation",

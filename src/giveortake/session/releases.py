@@ -162,8 +162,8 @@ class Reading:
                 from giveortake.session.weights import WeightsRequest  # noqa: PLC0415 (few releases are weights)
 
                 return WeightsRequest.of(**content["weights"]).bind(mechanism, terms), _spend(content["spend"])
-        package = import_module(_PACKAGES[content["run"]["kind"]])
-        bound: Bound[Any] = package.bound_of_record(mechanism, content["run"], _spend(content["spend"]))
+        module = import_module(_MODULES[content["run"]["kind"]])
+        bound: Bound[Any] = module.bound_of_record(mechanism, content["run"], _spend(content["spend"]))
         return bound, _spend(content["spend"])
 
     def _questions(self, earlier: PaidRelease | None) -> tuple[Bound[Any], Spend]:
@@ -264,7 +264,10 @@ class Reading:
         return release_of(self.mechanism, reference)
 
 
-_PACKAGES = {"fit": "giveortake.learn", "synthesis": "giveortake.synth"}  # which know how to read their runs
+_MODULES = {
+    "fit": "giveortake.learn.base",
+    "synthesis": "giveortake.synth.synthesis",
+}  # which know how to read their runs
 
 
 def _workload_request(mechanism: InteractiveMechanism, content: Mapping[str, Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from giveortake.synth.constraints import FunctionalDependency
 from giveortake.synth.model import Model
-from giveortake.synth.synthesis import bound_of_record, quote, synthesize
+from giveortake.synth.synthesis import quote, synthesize
 from giveortake.synth.synthetic_table import Report, SyntheticTable
 
 __all__ = [
@@ -10,7 +10,6 @@ __all__ = [
     "Model",
     "Report",
     "SyntheticTable",
-    "bound_of_record",
     "quote",
     "synthesize",
 ]
