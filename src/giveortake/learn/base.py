@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
@@ -223,6 +224,10 @@ class Card(_Page):
 
 def bound_of_record(mechanism: InteractiveMechanism, content: Mapping[str, Any], spend: Spend) -> BoundPlan:
     """The fit that a record of a release tells of."""
+    if "statistic" in content:
+        module = import_module(_STATISTICS[content["statistic"]])
+        bound: BoundPlan = module.bound_of_record(mechanism, content, spend)
+        return bound
     classes = {kind.stored_name: kind for kind in _learners(Learner) if hasattr(kind, "stored_name")}
     if content["learner"] not in classes:
         raise QueryRefused(f"no learner is called {content['learner']!r}", hint="upgrade giveortake")
@@ -231,6 +236,9 @@ def bound_of_record(mechanism: InteractiveMechanism, content: Mapping[str, Any],
     names = kind._names()  # noqa: SLF001 (of this module)
     known = {name: value for name, value in {**content["parameters"], **stated}.items() if name in names}
     return kind(**known)._bound(LearningData.from_json(mechanism, dict(content)))  # noqa: SLF001 (as above)
+
+
+_STATISTICS = {"moments": "giveortake.learn.moments", "contingency": "giveortake.learn.hypothesis_tests"}
 
 
 def _learners(kind: Any) -> Iterator[type[Learner]]:

@@ -28,7 +28,7 @@ from giveortake.plan import Filter, Literal
 from giveortake.session.runs import BoundPlan, NoisyVector, PlannedRun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -379,9 +379,21 @@ def planned_run(plan: FitPlan, finish: Finish, n: int | None = None) -> PlannedR
     return PlannedRun(run, complete, lambda: plan.quoted(run, n))
 
 
-def answered(plan: FitPlan, finish: Finish, key: str | None) -> Any:
+def answered(plan: FitPlan, finish: Finish, key: str | None, recorded: Mapping[str, Any] | None = None) -> Any:
     """What a plan learns from rows behind a session, under one charge: `finish` makes the result of it."""
-    return answered_run(plan.context.data, planned_run(plan, finish), key)
+    bound = bound_fit(plan, finish, recorded)
+    return bound.mechanism.answer(bound, replace(Terms.of({}), spend=plan.context.spend), key)
+
+
+def bound_fit(plan: FitPlan, finish: Finish, recorded: Mapping[str, Any] | None = None) -> BoundPlan:
+    """The request for what a plan learns; `recorded` is what it is read again by, besides the rows."""
+    planned, data = planned_run(plan, finish), plan.context.data
+
+    def record(_spend: Spend) -> Mapping[str, Any] | None:
+        rows = data.to_json()
+        return None if recorded is None or rows is None else {**recorded, **rows}
+
+    return BoundPlan("fit", data.mechanism, lambda _spend: planned, record)
 
 
 def answered_run(data: LearningData, planned: PlannedRun, key: str | None) -> Any:

@@ -231,7 +231,10 @@ class BoundQuestions(Bound[Measurements]):
             PricedQuestion(query.question, self.mechanism.measured(query.question, caps, of_one), text=query.text)
             for query, caps, of_one in zip(self.queries, self.caps_of_each, spends, strict=True)
         )
-        return Measurements(parts[0].made.spend if len(parts) == 1 else spend, parts)
+        if len(parts) == 1:
+            return Measurements(parts[0].made.spend, parts)
+        keys = sum((part.made.spend.keys or Fraction(0) for part in parts), Fraction(0))
+        return Measurements(replace(spend, keys=keys or None), parts)
 
     def _refinement(self, spend: Spend) -> Iterator[PricedQuestion]:
         """The same question at keys that are public now, measured so that releases combine."""

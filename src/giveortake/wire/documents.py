@@ -155,7 +155,7 @@ def release_document(record: ReleaseRecord) -> dict[str, Any]:
         "failed": record.failed,
         "free": record.free,
         "told": record.has_period,
-        "readable": record.readable,
+        "readable": record.tables > 0,  # what a service can give back
         "tables": record.tables,
         "event": record.event.to_dict(),
         "questions": _questions(record.record),
