@@ -27,11 +27,11 @@ from giveortake.plan.domains import moment_of
 from giveortake.session.profiles.best_caps import left_out_under
 from giveortake.session.refusals import OTHER_BUDGET, rounded_gaussian_event, unanswered
 from giveortake.session.requests import Bound, Request
+from giveortake.session.steps import stored_steps
 from giveortake.workload.designs import normal_margin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from contextlib import AbstractContextManager
 
     import numpy.typing as npt
 
@@ -332,7 +332,7 @@ class BoundCounter(Bound[CounterMeasurement]):
             if not outcome:
                 raise unanswered(reservation.id)
             return self.table(priced, outcome, range(len(outcome)), reservation, terms)
-        return Counter(self, priced, terms)
+        return Counter(self, priced, terms, reservation.id)
 
     def table(
         self,
@@ -428,8 +428,9 @@ class Counter:
     `gt.protect(…, appended=True)`.
     """
 
-    def __init__(self, bound: BoundCounter, priced: Priced[CounterMeasurement], terms: Terms) -> None:
+    def __init__(self, bound: BoundCounter, priced: Priced[CounterMeasurement], terms: Terms, release_id: str) -> None:
         self._bound, self._priced, self._terms, self._mechanism = bound, priced, terms, bound.mechanism
+        self.release_id = release_id
 
     @property
     def horizon(self) -> int:
@@ -449,19 +450,15 @@ class Counter:
 
     def next(self) -> Answer:
         """The count up to and including the next period."""
-        with self._steps() as steps:
+        with self._mechanism.steps(self._priced, self._terms, None) as steps:
             stored = self._bound.advance(self._priced.measurement, steps)
             index = len(stored) - 1
             return self._bound.table(self._priced, stored, range(index, index + 1), steps.reservation, self._terms)
 
     def answers(self) -> Answer:
         """All counts released so far, as one table of all periods; free."""
-        with self._steps() as steps:
-            stored = list(steps.stored)
-            return self._bound.table(self._priced, stored, range(len(stored)), steps.reservation, self._terms)
-
-    def _steps(self) -> AbstractContextManager[Steps]:
-        return self._mechanism.steps(self._priced, self._terms, None)
+        steps = stored_steps(self._mechanism, self.release_id)
+        return self._bound.table(self._priced, steps.stored, range(len(steps.stored)), steps.reservation, self._terms)
 
     def __repr__(self) -> str:
         periods = self._bound.periods
@@ -471,8 +468,7 @@ class Counter:
             f"  the count after the last of them is accurate to ± {self.margin(self.horizon):,.4g}",
         ]
         try:
-            with self._steps() as steps:
-                done = len(steps.stored)
+            done = len(stored_steps(self._mechanism, self.release_id).stored)
         except (LedgerMismatch, LedgerUnavailable, QueryRefused):
             return "\n".join([*lines, "  its table has changed, or it is closed: open it again"]) + ">"
         if done == self.horizon:

@@ -179,7 +179,7 @@ class InteractiveMechanism:
             *([] if priced.refusal is None else [priced.refusal]),
             *own.pop("notes", ()),
         )
-        is_paid = priced.refusal is None and (admission.paid or self._is_known(bound, charge))
+        is_paid = priced.refusal is None and (admission.paid or self.is_paid(bound, charge))
         return Quote(
             bound.kind,
             own.pop("title", ""),
@@ -196,13 +196,16 @@ class InteractiveMechanism:
             **own,
         )
 
-    def _is_known(self, bound: Bound[Any], charge: Charge) -> bool:
-        """Whether a request with a key of its own, such as a counter, was charged before."""
+    def is_paid(self, bound: Bound[Any], charge: Charge) -> bool:
+        """Whether the asker paid for exactly this before, and gets it again at no cost.
+
+        It is found by what names it, or by the key of a request that has one of its own, such as a counter's.
+        """
         key = bound.key(None, charge)
-        scope: Any = {"dataset": self.dataset, "analyst": self.analyst}
-        return key is not None and self.ledger.knows(
-            charge.event, key=key, request=charge.name, question=charge.question, **scope
-        )
+        scope: Any = {"dataset": self.dataset, "analyst": self.analyst, "question": charge.question}
+        if key is not None and self.ledger.knows(charge.event, key=key, request=charge.name, **scope):
+            return True
+        return self.ledger.is_paid(charge.event, **scope)
 
     def answer(self, bound: Bound[Any], terms: Terms, key: str | None) -> Any:
         """The release of a request, under one charge, which is durable before a row is read."""

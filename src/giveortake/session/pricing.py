@@ -206,11 +206,7 @@ def _options(bound: Bound[Any], terms: Terms, trial: TrialFilter) -> Iterator[_O
 
 
 def _is_paid(priced: Priced[Any]) -> bool:
-    """Whether the asker paid for exactly this before, and will get it again at no cost."""
-    mechanism, charge = priced.bound.mechanism, priced.charge()
-    return mechanism.ledger.is_paid(
-        charge.event, dataset=mechanism.dataset, analyst=mechanism.analyst, question=charge.question
-    )
+    return priced.bound.mechanism.is_paid(priced.bound, priced.charge())
 
 
 def first_guess(currency: Currency, target: Fraction, *, pure: bool) -> Fraction:

@@ -28,11 +28,12 @@ from giveortake.compile.postprocessing import (
     noise_in_words,
     of_units,
 )
+from giveortake.compile.spend import charges_of
 from giveortake.engines import KeyColumn, Keys
 from giveortake.errors import InvalidParameter, LedgerMismatch, QueryRefused, Unprovable
 from giveortake.plan.describe import undeclared_values, values_at_ends
 from giveortake.plan.domains import MOST_KEYS
-from giveortake.privacy import events
+from giveortake.privacy import ApproxDP, GaussianDP, events
 from giveortake.session import storage
 from giveortake.session.profiles.best_caps import error_unit_in_words, left_out_of, with_best_caps
 from giveortake.session.quotes import Quote
@@ -260,17 +261,26 @@ class BoundQuestions(Bound[Measurements]):
         return part.event(event, composed([made.event_if_added() for made in measurement.made()]), partition)
 
     def promise(self, measurement: Measurements) -> Guarantee:
-        unit = self.mechanism.budget.unit
+        """That of the one question; of several, what their spend states, or what their noise and keys compose to."""
+        budget, spend = self.mechanism.budget, measurement.spend
         if len(measurement.parts) == 1:
-            return measurement.parts[0].made.promise(unit)
-        return measurement.joint.event.guarantee(unit=unit, neighbours=self.mechanism.budget.neighbours)
+            return measurement.parts[0].made.promise(budget.unit)
+        terms: Any = {"unit": budget.unit, "neighbours": budget.neighbours}
+        if spend.is_pure or all(made.selection is None for made in measurement.made()):
+            return measurement.joint.event.guarantee(**terms)
+        if spend.epsilon is not None and spend.delta is not None:
+            return ApproxDP(spend.epsilon, spend.delta, **terms)
+        charges = charges_of(measurement.joint.event)
+        noise = GaussianDP(exact.sqrt_up(charges.squares), **terms).approximate(spend.keys or Fraction(0))
+        return noise.compose(ApproxDP(0, charges.delta, **terms))
 
     def kinds(self, terms: Terms, trial: TrialFilter) -> list[Spend]:
-        if terms.share is None:
-            pot = self.mechanism.key_pot
-            keys = self.key_delta if self.key_delta is not None or pot is None else pot / 10
-        else:
-            keys = self.key_delta if self.key_delta is not None or trial.pot is None else terms.share * trial.pot.limit
+        keys = self.key_delta
+        if keys is None and terms.share is None:
+            keys = None if self.mechanism.key_pot is None else self.mechanism.key_pot / 10
+        elif keys is None and trial.pot is not None and terms.share is not None:
+            finding = sum(question.finds_keys for question in self._questions)
+            keys = terms.share * trial.pot.limit / max(finding, 1)  # each question takes it
         only_pure = terms.share is None and [account.currency for account in trial.accounts] == [Epsilon()]
         return [
             Spend(epsilon=Fraction(1), keys=keys),

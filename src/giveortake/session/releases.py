@@ -31,7 +31,7 @@ from giveortake.session.profiles.profile import BoundProfile, ProfileRequest
 from giveortake.session.queries import BoundQuestions, QueryRequest, RefinementRequest
 from giveortake.session.refusals import unanswered
 from giveortake.session.requests import Priced
-from giveortake.session.steps import Steps, steps_in
+from giveortake.session.steps import stored_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from giveortake.ledger import ReleaseRecord
     from giveortake.plan import Question
     from giveortake.session.mechanism import InteractiveMechanism
-    from giveortake.session.partitions import Part
     from giveortake.session.queries import PaidRelease
     from giveortake.session.requests import Bound
 
@@ -122,8 +121,9 @@ class Reading:
                 f"the release {record.id!r} was measured when other domains were declared",
                 hint="ask the question again",
             )
+        self._asked = mechanism  # which reads what this release refines
         if "part" in self.content:
-            mechanism = mechanism.in_part(part_of(mechanism, self.content["part"]))
+            mechanism = in_part_of(mechanism, self.content["part"])
         self.mechanism = mechanism
         over, probability = self.content["confidence"][1], self.content["confidence"][0]
         self.terms = replace(Terms.of({}), confidence=Confidence(probability, over))
@@ -196,13 +196,10 @@ class Reading:
     @contextmanager
     def _outcome(self, priced: Priced[Any]) -> Iterator[tuple[Any, Any]]:
         """What a measurement returns on its stored steps, and their reservation; nothing is drawn."""
-        ledger = self.mechanism.ledger
-        reservation = ledger.release(self.record.id, analyst=self.mechanism.analyst)
+        steps = stored_steps(self.mechanism, self.record.id, priced.bound.inner_filter(priced.measurement))
+        reservation = steps.reservation
         if not reservation.settled and not priced.bound.interactive:
             raise unanswered(self.record.id)
-        stored = steps_in(reservation.answer) if reservation.settled else ledger.kept(reservation)
-        steps = Steps(self.mechanism, reservation, stored, priced.bound.inner_filter(priced.measurement))
-        steps.close()
         yield priced.bound.run(priced.measurement, steps), reservation
 
     def read(self) -> Any:
@@ -235,7 +232,7 @@ class Reading:
         request, earlier = self.record.request, None
         portion = request.get("portion")
         for reference in request["refines"]:
-            reading = Reading(self.mechanism, self._referred(reference))
+            reading = Reading(self._asked, self._referred(reference))
             earlier = reading.after(earlier, self._refined() if earlier is None else 0, portion)
         return self.after(earlier, index, portion)
 
@@ -285,14 +282,15 @@ def _workload_request(mechanism: InteractiveMechanism, content: Mapping[str, Any
     return WorkloadRequest.of(workload, relation, document["minimise"], document["norm"])
 
 
-def part_of(mechanism: InteractiveMechanism, content: list[Any]) -> Part:
-    """The part of a partition that a record names."""
+def in_part_of(mechanism: InteractiveMechanism, content: list[Any]) -> InteractiveMechanism:
+    """The mechanism of the part that a record names: of the session's own part, or of one of the whole session."""
     column, value, touched = content
-    tables = list(mechanism.origin.relations.values())
     if mechanism.part is not None:
+        if [mechanism.part.column, Literal(mechanism.part.value).to_json(), mechanism.part.touched] == content:
+            return mechanism
         raise NotFound("this session sees only a part of the data", hint="read the release from the whole session")
-    parts = parts_of(mechanism, tables, column, touched)
-    return next(part for part in parts if Literal(part.value).to_json() == value)
+    parts = parts_of(mechanism, list(mechanism.origin.relations.values()), column, touched)
+    return mechanism.in_part(next(part for part in parts if Literal(part.value).to_json() == value))
 
 
 def _kind(record: ReleaseRecord) -> str:

@@ -244,6 +244,15 @@ def steps_of(
             steps.close()
 
 
+def stored_steps(mechanism: InteractiveMechanism, release_id: str, inner_filter: InnerFilter | None = None) -> Steps:
+    """The steps of a release as they are stored. Nothing is charged, and nothing more is drawn with them."""
+    reservation = mechanism.ledger.release(release_id, analyst=mechanism.analyst)
+    stored = steps_in(reservation.answer) if reservation.settled else mechanism.ledger.kept(reservation)
+    steps = Steps(mechanism, reservation, stored, inner_filter)
+    steps.close()
+    return steps
+
+
 def _require_version(mechanism: InteractiveMechanism, reservation: Reservation) -> None:
     """Refuse to execute a charge on another version of the table than it was made for."""
     if reservation.version != mechanism.version:

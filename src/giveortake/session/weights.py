@@ -39,6 +39,7 @@ from giveortake.privacy import events
 from giveortake.session.refusals import unanswered
 from giveortake.session.requests import Request
 from giveortake.session.runs import BoundRun, Compared, Counted, Run, rho_of
+from giveortake.session.steps import stored_steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -293,14 +294,25 @@ class Weights:
                 return self._known[query]
             with self._mechanism.steps(self._priced, self._terms, None) as steps:
                 run = self._bound.adaptive_run(self._priced.measurement, steps)
+                self._complete(run)
                 self._take_up(run)
                 if query not in self._known:
                     self._ask(run, query)
                     self._take_up(run)
             return self._known[query]
 
+    def _complete(self, run: AdaptiveRun) -> None:
+        """Draw the count of a comparison that was far, if whoever made it was interrupted: it is what comes next."""
+        last = run.steps[-1]
+        if isinstance(last, Compared) and last.is_far:
+            half = self.plan.for_update / 2
+            run.count(self._columns, self._cells_of(last.query), last.query, min(half, run.left))
+
     def answers(self) -> Answer:
         """All counts that were told so far, as one table; free."""
+        with self._one_at_a_time:
+            steps = stored_steps(self._mechanism, self.release_id, self._bound.inner_filter(self._priced.measurement))
+            self._take_up(self._bound.adaptive_run(self._priced.measurement, steps))
         told = list(self._known.items())
         columns = [answer.columns[-1] for _, answer in told]
         values, lows, highs = ([getattr(column, name)[0] for column in columns] for name in ("values", "low", "high"))
