@@ -62,7 +62,7 @@ def test_every_table_of_every_kind_of_release_is_read_again_by_its_id(session: g
     ]
     everything = (first, refined, batch, workload, counter, profile, run)
     assert [(each.tables, each.readable) for each in everything] == [
-        *((1, True), (1, True), (2, True), (4, True), (1, True), (1, True), (0, False))
+        *((1, True), (1, True), (2, True), (4, True), (1, True), (1, True), (0, True))
     ]
     asked = session.workload(gt.workload.marginals(["region", "day"]) + gt.workload.ranges("amount", bins=5))
     again = asked.answer(rho="1/10")
@@ -74,8 +74,9 @@ def test_every_table_of_every_kind_of_release_is_read_again_by_its_id(session: g
     assert session.release(counter.id).to_dict() == opened.answers().to_dict()
     with pytest.raises(InvalidParameter):
         session.release(workload.id)
+    assert isinstance(session.release(run.id), gt.learn.Moments)
     with pytest.raises(Unprovable):
-        session.release(run.id)
+        session.release_tables(run.id)
     with pytest.raises(Unprovable):
         session.refine(workload.id, epsilon="1")
 

@@ -13,7 +13,7 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from giveortake.session.runs import AdaptiveRun
-from inside import mechanism_of
+from giveortake.session.session import mechanism_of
 from small_session import COUNT, DOMAINS, FOUND, ROWS, charges_of, small_session
 
 DAYS = ROWS.with_columns(d=pl.Series([dt.date(2024, 1, 1) + dt.timedelta(days=row % 10) for row in range(120)]))
@@ -109,10 +109,11 @@ def test_a_refinement_in_a_part_is_read_by_its_id_from_the_whole_and_from_the_pa
     with small_session() as session:
         part = session.partition("r")["south"]
         refined = part.sql("SELECT COUNT(*) AS n FROM data").answer(epsilon=1).refine(epsilon=1)
+        release_id = str(refined.release_id)
         for reader in (session, part):
-            assert reader.release(refined.release_id).to_dict() == refined.to_dict()
+            assert reader.release(release_id).to_dict() == refined.to_dict()
         with pytest.raises(gt.errors.NotFound):
-            session.partition("r")["north"].release(refined.release_id)
+            session.partition("r")["north"].release(release_id)
 
 
 def test_whoever_reads_what_was_released_reserves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -179,7 +179,7 @@ class InteractiveMechanism:
             *([] if priced.refusal is None else [priced.refusal]),
             *own.pop("notes", ()),
         )
-        is_paid = priced.refusal is None and (admission.paid or self.is_paid(bound, charge))
+        is_paid = priced.refusal is None and (admission.paid or self._is_known_by_key(bound, charge))
         return Quote(
             bound.kind,
             own.pop("title", ""),
@@ -201,11 +201,13 @@ class InteractiveMechanism:
 
         It is found by what names it, or by the key of a request that has one of its own, such as a counter's.
         """
+        scope: Any = {"dataset": self.dataset, "analyst": self.analyst, "question": charge.question}
+        return self._is_known_by_key(bound, charge) or self.ledger.is_paid(charge.event, **scope)
+
+    def _is_known_by_key(self, bound: Bound[Any], charge: Charge) -> bool:
         key = bound.key(None, charge)
         scope: Any = {"dataset": self.dataset, "analyst": self.analyst, "question": charge.question}
-        if key is not None and self.ledger.knows(charge.event, key=key, request=charge.name, **scope):
-            return True
-        return self.ledger.is_paid(charge.event, **scope)
+        return key is not None and self.ledger.knows(charge.event, key=key, request=charge.name, **scope)
 
     def answer(self, bound: Bound[Any], terms: Terms, key: str | None) -> Any:
         """The release of a request, under one charge, which is durable before a row is read."""
