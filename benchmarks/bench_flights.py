@@ -54,7 +54,7 @@ def _parts(epsilon: str) -> tuple[str, str]:
 def _terms(name: str, epsilon: str) -> list[Terms]:
     comparison = f"{name}, ε = {epsilon}"
     asked, profile = _parts(epsilon)
-    ours = "session.profile(epsilon={!r}, most_rows={}); session.sql({!r}).answer(epsilon={!r}, caps='best')"
+    ours = "session.profile(most_rows={1}).answer(epsilon={0!r}); session.sql({2!r}).answer(epsilon={3!r}, caps='best')"
     return [
         Terms(comparison, "ours", ours.format(profile, MOST, QUESTIONS[name], asked), epsilon),
         Terms(
@@ -166,7 +166,7 @@ def _ours(table: pl.DataFrame, name: str, turns: int, epsilon: str, profile: str
     errors, caps = [], []
     for _ in range(turns):
         with _session(table) as session:
-            session.profile(epsilon=profile, most_rows=MOST)
+            session.profile(most_rows=MOST).answer(epsilon=profile)
             answer = session.sql(QUESTIONS[name]).answer(epsilon=epsilon, caps="best")
         chosen: Any = answer.caps
         caps.append(chosen.rows_per_person or chosen.rows_per_group)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +11,20 @@ import numpy as np
 import polars as pl
 
 import giveortake as gt
+from giveortake.compile import Terms
 from giveortake.engines import KeyColumn
 from giveortake.errors import BudgetExceeded
 from giveortake.mechanisms.selection import Candidate
 from giveortake.plan import ColumnReference
-from giveortake.session.runs import RunRequest
+from giveortake.session.pricing import price
+from giveortake.session.runs import BoundPlan, PlannedRun, Run
+from giveortake.session.session import mechanism_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from giveortake.compile import Spend
+    from giveortake.session import Session
     from giveortake.session.runs import AdaptiveRun
     from harness.report import Report
 
@@ -47,11 +54,10 @@ def run(report: Report) -> None:
             neighbours=neighbours,
             domains={"a": [0, 1, 2], "b": ["x", "y"]},
         ) as session:
-            table = next(iter(session.catalog.private))
             for number in range(first, min(first + TOGETHER, runs)):
                 rho = Fraction(dice.randint(1, 10**6), 10 ** dice.randint(4, 9))
                 before = session.spent
-                with RunRequest.of(session, table, rho, {"said": number}, "a run").begin(None) as began:
+                with _begun(session, rho, number) as began:
                     taken, denied = _steps(began, dice, rho)
                     spent = sum((cost for _, cost in began.charges()), Fraction(0))
                     charged = began.rho
@@ -66,6 +72,20 @@ def run(report: Report) -> None:
         met=over == 0,
     )
     report.fact("runs that moved the budget by more than their charge", f"{beyond}", goal="0", met=beyond == 0)
+
+
+@contextmanager
+def _begun(session: Session, rho: Fraction, number: int) -> Iterator[AdaptiveRun]:
+    """A run of tables that was charged."""
+    mechanism, (relation,) = mechanism_of(session), session.catalog.private.values()
+
+    def plan(spend: Spend) -> PlannedRun:
+        return PlannedRun(Run.of_tables(mechanism, relation, spend, {"number": number}, "a run"), lambda run: run)
+
+    bound, terms = BoundPlan("run", mechanism, plan), Terms.of({"rho": rho})
+    priced = price(bound, terms)
+    with mechanism.steps(priced, terms, None) as steps:
+        yield bound.adaptive_run(priced.measurement, steps)
 
 
 def _steps(began: AdaptiveRun, dice: random.Random, rho: Fraction) -> tuple[int, int]:

@@ -24,8 +24,7 @@ from giveortake.workload.measurement import measured
 from giveortake.workload.residuals import least_noise
 
 if TYPE_CHECKING:
-    from giveortake.session import Session
-    from giveortake.session.quotes import WorkloadQuote
+    from giveortake.session import Quote, Session
     from harness.report import Report
 
 RHO = "0.01497"  # what (1, 1e-9) converts to
@@ -43,8 +42,9 @@ def run(report: Report) -> None:
             begun = time.process_time()
             quote = query.quote(rho=RHO)
             quoted = time.process_time() - begun
-            told = f"sd {quote.rms:.1f} against {quote.equal_rms:.1f} by an equal split ({len(quote.lines)} tables)"
-            met = quote.rms <= planned + 0.05 and abs(quote.equal_rms - split) < 0.1
+            sd, equal_sd = quote.facts["rms"], quote.facts["equal_rms"]
+            told = f"sd {sd:.1f} against {equal_sd:.1f} by an equal split ({len(quote.lines)} tables)"
+            met = sd <= planned + 0.05 and abs(equal_sd - split) < 0.1
             report.fact(f"up to {most} columns", told, goal=f"{planned} against {split}", met=met)
             begun = time.process_time()
             query.answer(rho=RHO)
@@ -61,7 +61,7 @@ def run(report: Report) -> None:
     report.fact("greatest sd of 1,024 running totals", told, goal=f"{SQUARE_ROOT}/√(2ρ)", met=deviations < 3.28)
 
 
-def _by_cells(report: Report, session: Session, columns: list[str], most: int, quote: WorkloadQuote) -> None:
+def _by_cells(report: Report, session: Session, columns: list[str], most: int, quote: Quote) -> None:
     """The mean over cells instead of tables, of the usual plan and of the one that is best for it."""
     cells = {line["table"]: line["cells"] for line in quote.lines}
     weighted = session.workload(gt.workload.marginals(columns, up_to=most, weights=cells)).quote(rho=RHO)

@@ -25,7 +25,7 @@ s = gt.protect(
 # least total error.
 
 # %%
-profile = s.profile(epsilon=1, most_rows=1000)
+profile = s.profile(most_rows=1000).answer(epsilon=1)
 print(profile)
 
 # %%

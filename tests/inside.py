@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from giveortake.compile import Caps, Measurement, Spend
+from giveortake.compile import Caps, Measurement, Spend, Terms
 from giveortake.ledger import Ledger
 from giveortake.session import Session
+from giveortake.session.quotes import Quote
+from giveortake.session.requests import Priced
+from giveortake.session.runs import AdaptiveRun, BoundPlan, PlannedRun, Run
 from giveortake.session.session import mechanism_of
 
 
@@ -19,7 +24,21 @@ def ledger_of(session: Session) -> Ledger:
     return mechanism_of(session).ledger
 
 
+def line_of(quote: Quote, *columns: str) -> dict[str, Any]:
+    """The line of a table in the quote of a workload, by its columns."""
+    (line,) = (line for line in quote.lines if line["of"] == "n" and set(line["table"]) == set(columns))
+    return dict(line)
+
+
 def measured(session: Session, text: str, spend: Spend, caps: Caps | None = None) -> Measurement:
     """The measurement that such a spend buys, under the custodian's caps unless others are stated."""
     mechanism = mechanism_of(session)
-    return mechanism.measure(session.sql(text).question, caps or session.caps, spend)
+    return mechanism.measured(session.sql(text).question, caps or session.caps, spend)
+
+
+@contextmanager
+def begun(run: Run, key: str | None = None) -> Iterator[AdaptiveRun]:
+    """A run that a test steers: it is charged, and what it drew before is there."""
+    bound = BoundPlan("fit", run.mechanism, lambda _: PlannedRun(run, lambda adaptive_run: adaptive_run))
+    with run.mechanism.steps(Priced(bound, bound.at(run.spend)), Terms.of({}), key) as steps:
+        yield AdaptiveRun(run, steps)

@@ -32,7 +32,7 @@ def session(**more: Any) -> Session:
 
 def profiled(**more: Any) -> Session:
     s = session(**more)
-    s.profile(epsilon=500, most_rows=300)
+    s.profile(most_rows=300).answer(epsilon=500)
     return s
 
 

@@ -67,7 +67,7 @@ DEEDS: dict[str, tuple[str | None, str | None, str | None, str | None]] = {
         "the custodian's gt.protect(…, rows_per_person=10)",  # analysts of a service see this too, in Python
         *("a TOML configuration", "the custodian", "the custodian"),
     ),
-    "profile": ('s.profile(epsilon="0.1")', _PROFILE, "the page Profile", f"POST {_AT}/profile"),
+    "profile": ('s.profile().answer(epsilon="0.1")', _PROFILE, "the page Profile", f"POST {_AT}/profile"),
     "profiles": ("session.profile", _PROFILE, "the page Profile", f"POST {_AT}/profile"),
     "releases": ("session.releases()", _SHOW, "the page Releases", f"GET {_AT}/releases"),
     "refine": ('answer.refine(epsilon="0.1")', None, "a number beside “Refine”", _terms('"epsilon": "0.1"')),

@@ -24,7 +24,7 @@ from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
 from giveortake.mechanisms.histogram import DiscoveredHistogram
 from giveortake.privacy.events import Repeated
 from giveortake.session import Session
-from giveortake.session.mechanism import InteractiveMechanism
+from giveortake.session.queries import BoundQuestions
 from inside import engine_of, ledger_of
 from tiers import tiered
 
@@ -190,13 +190,12 @@ def test_a_text_that_depends_on_rows_is_found(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_charge_that_depends_on_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    sound = InteractiveMechanism.charge
+    sound = BoundQuestions.event
 
-    def counting(self: InteractiveMechanism, *asked: Any) -> Any:
-        charge = sound(self, *asked)
-        return replace(charge, event=Repeated(charge.event, 1 + _rows_in(self.engine)))
+    def counting(self: BoundQuestions, measurements: Any) -> Any:
+        return Repeated(sound(self, measurements), 1 + _rows_in(self.mechanism.engine))
 
-    monkeypatch.setattr(InteractiveMechanism, "charge", counting)
+    monkeypatch.setattr(BoundQuestions, "event", counting)
     assert "charge is" in str(_observed("rows, add-remove", ["sum"]))
 
 

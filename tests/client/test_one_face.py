@@ -103,7 +103,15 @@ def test_a_sum_of_sixty_columns_is_asked_as_any_other(s: Any) -> None:
 
 def test_several_questions_have_one_charge(s: Any) -> None:
     spent = s.spent
-    answers = s.batch([COUNT, s.sql(MEAN)], epsilon="0.04")
+    batch = s.batch([COUNT, s.sql(MEAN)])
+    quote = batch.quote(epsilon="0.04")
+    assert (quote.kind, quote.admitted, quote.cost, s.spent) == (
+        "batch",
+        True,
+        gt.PureDP("0.04", unit=gt.unit("person_id")),
+        spent,
+    )
+    answers = batch.answer(epsilon="0.04")
     assert [len(each) for each in answers] == [6, 6]
     assert answers[0].release_id == answers[1].release_id
     assert s.releases(newest_first=True)[0].tables == 2
@@ -121,7 +129,10 @@ def test_workloads_are_quoted_and_answered(s: Any) -> None:
     asked = s.workload(gt.workload.marginals(["region"]) + gt.workload.total())
     quote = asked.quote(epsilon="0.04")
     assert quote.admitted
-    assert set(quote.margins) == {("region",), ()}
+    assert set(quote.margins) == {"region", "total"}
+    assert [(line["table"], line["cells"]) for line in quote.lines] == [(("region",), 6), ((), 1)]
+    assert quote.facts["rms"] <= quote.facts["equal_rms"]
+    assert type(quote.plot()).__name__ == "Chart"
     answer = asked.answer(epsilon="0.04")
     assert set(answer.tables) == {("region",), ()}
     assert [column.name for column in answer["region"].columns] == ["region", "n", "n_consistent"]
@@ -139,7 +150,10 @@ def test_workloads_are_quoted_and_answered(s: Any) -> None:
 
 
 def test_profiles_tell_caps(s: Any) -> None:
-    profile = s.profile(epsilon="0.1")
+    quote = s.profile().quote(epsilon="0.1")
+    assert (quote.kind, quote.admitted, quote.paid, quote.margins["persons"] > 1) == ("profile", True, False, True)
+    profile = s.profile().answer(epsilon="0.1")
+    assert s.profile().quote(epsilon="0.1").paid
     assert profile.caps()["rows_per_person"] >= 1
     assert profile.left_out(rows_per_person=4).low is not None
     assert s.sql(COUNT).quote(epsilon="0.1").left_out.profiled
@@ -193,8 +207,8 @@ ERRORS: list[tuple[Any, type[Exception]]] = [
     (lambda s: s.sql(COUNT).answer(rho="1/1000"), gt.errors.Unpriced),
     (lambda s: s.sql(MEAN).answer(epsilon="0.05", key="once"), gt.errors.IdempotencyConflict),
     (lambda s: s.table("nowhere"), gt.errors.QueryRefused),
-    (lambda s: s.profile(epsilon="0.01", by=["nothing"]), gt.errors.GiveOrTakeError),
-    (lambda s: s.batch([], epsilon="1"), gt.errors.InvalidParameter),
+    (lambda s: s.profile(by=["nothing"]).answer(epsilon="0.01"), gt.errors.GiveOrTakeError),
+    (lambda s: s.batch([]).answer(epsilon="1"), gt.errors.InvalidParameter),
     (lambda s: s.release("nothing"), gt.errors.NotFound),
     (lambda s: s.workload(gt.workload.marginals(["nothing"])).quote(epsilon="0.1"), gt.errors.GiveOrTakeError),
 ]

@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from evil_tables import random_table
+from giveortake.answers import Answer
 from giveortake.compile import Spend, Terms
 from giveortake.session import Query
-from giveortake.session.mechanism import Priced
-from giveortake.session.quotes import quote_of
 from giveortake.session.session import mechanism_of
 from query_shapes import shapes_of
 from replay import MODES, Mode
@@ -42,15 +41,12 @@ def named_and_priced(mode: Mode) -> dict[str, list[str]]:
         }
 
 
-def _priced(query: Query, spend: Spend) -> Priced:
-    return mechanism_of(query.session).price_at(query.question, query.session.caps, spend)
-
-
-def _name_and_price(query: Query, spend: str) -> list[str]:
-    priced = _priced(query, SPENDS[spend])
-    made = priced.made
+def _name_and_price(query: Query[Answer], spend: str) -> list[str]:
+    mechanism = mechanism_of(query.session)
+    made = mechanism.measured(query.question, query.session.caps, SPENDS[spend])
     stated: Any = {spend: getattr(SPENDS[spend], spend), "key_delta": KEYS}
-    quote = quote_of(mechanism_of(query.session), priced, Terms.of(stated | {"n": 1000}))
+    terms = Terms.of(stated | {"n": 1000})
+    quote = mechanism.quote(query.request.bind(mechanism, terms), terms)
     margins = {name: f"{each:.6g}" if isinstance(each, float) else str(each) for name, each in quote.margins.items()}
     content = [
         made.event.to_json(),

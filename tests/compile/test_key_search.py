@@ -197,7 +197,9 @@ def test_common_keys_are_found_rare_ones_are_not_and_numbers_are_at_least_one(
         asked = s.sql(text)
         answer = asked.answer(**spend)
         assert sorted(told(answer)["k"]) == sorted({f"key {(row * row) % 7}" for row in range(7)})
-        selection = mechanism_of(s).price(asked.question, Terms.of(spend)).made.selection
+        stated = Terms.of(spend).spend
+        assert stated is not None
+        selection = mechanism_of(s).measured(asked.question, s.caps, stated).selection
         assert selection is not None
         if selection.decides is not None:
             assert min(told(answer)["n_low"]) >= 1

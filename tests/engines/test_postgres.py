@@ -376,7 +376,7 @@ def test_parts_and_counters_are_of_one_content_however_late_the_server_counts(
     options: Any = {"unit": "p", "domains": {"k": ["a", "b"], "d": (1, 9)}, "name": "t", "table": name}
     count = "SELECT COUNT(*) AS n FROM t"
     with gt.protect(server, budget=gt.ZCDP(100), rows_per_person=1, **options) as s:
-        counter, parts = s.counter("d", horizon=9, rho=1, rows_per_person=1), s.partition("k")
+        counter, parts = s.counter("d", horizon=9).answer(rho=1, rows_per_person=1), s.partition("k")
         for _ in range(2):  # nothing was written: each is asked of what was registered
             counter.next()
         assert _first(parts["a"].sql(count).answer(rho=1)) > 50

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 
 import polars as pl
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import giveortake as gt
 from engine_places import EVERYWHERE, OTHERS, place
 from evil_tables import Row, Table, random_row, random_rows
+from giveortake.compile import Spend, Terms
 from giveortake.session import Session
 from giveortake.session.profiles.profile import ProfileRequest
 from giveortake.session.session import mechanism_of
@@ -32,8 +34,9 @@ def evil_table() -> Table:
 
 def exact_bins(s: Session, table: str, by: list[str], columns: list[str]) -> list[list[int]]:
     """What noise would be added to, dimension by dimension."""
-    request = ProfileRequest.of(mechanism_of(s), table, epsilon=1, by=by, columns=columns, most_rows=None)
-    return [exact_integers(each.made, engine_of(s))[0].tolist() for each in request.price()]
+    profile = ProfileRequest.of(table, by, columns).bind(mechanism_of(s), Terms.of({"epsilon": 1}))
+    made = profile.at(Spend(epsilon=Fraction(1))).made()
+    return [exact_integers(measurement, engine_of(s))[0].tolist() for measurement in made]
 
 
 @pytest.mark.parametrize("where", OTHERS)

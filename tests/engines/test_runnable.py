@@ -68,7 +68,7 @@ def _require_refused_for_free(session: Session, text: str, why: str) -> None:
         with pytest.raises(QueryRefused, match=why):
             ask(epsilon=1)
     with pytest.raises(QueryRefused, match=why):
-        session.batch([query], epsilon=1)
+        session.batch([query]).answer(epsilon=1)
     assert session.spent == before
     assert engine.unchanged()
 

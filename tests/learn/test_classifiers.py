@@ -70,8 +70,8 @@ def made(learner: Any, **more: Any) -> Any:
 def test_a_fit_learns_is_charged_once_and_free_when_it_is_asked_again(learner: Any) -> None:
     with session() as s:
         quote = made(learner).quote(s, n=COUNT)
-        assert quote.noise_to_signal < 0.2
-        assert all(noise is not None for *_, noise in quote.noises)
+        assert quote.facts["noise_to_signal"] < 0.2
+        assert all(line["noise"] is not None for line in quote.lines)
         assert not [each for each in s.history() if each.kind == "reserved"]
         model = made(learner).fit(s)
         assert model.score(ROWS, ROWS[model.target]) > 0.75

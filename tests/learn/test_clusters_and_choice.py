@@ -107,7 +107,7 @@ def test_no_choice_is_made_by_the_exact_number_of_rows() -> None:
     with session(unit="who") as s:
         with pytest.raises(QueryRefused, match="not public"):
             choose(s, "near", ["x"], clip=3, **SPEND)
-        s.profile(epsilon=1)
+        s.profile().answer(epsilon=1)
         about = choose(s, "near", ["x"], clip=3, **SPEND)
         assert about.learner is not None
     with session() as s, pytest.raises(InvalidParameter, match="n_clusters"):

@@ -38,7 +38,7 @@ def test_a_regression_predicts_nearly_as_well_as_least_squares_and_is_one_charge
         model = LinearRegression("y", mu=1)
         quote = model.quote(s, n=N)
         assert not s.spent
-        assert 0 < (quote.noise_to_signal or 0) < 0.01
+        assert 0 < quote.facts["noise_to_signal"] < 0.01
         assert model.fit(s) is model
         assert s.spent == 1
         design = np.column_stack([np.ones(N), X, Z, KIND == 1, KIND == 2]).astype(float)

@@ -107,7 +107,7 @@ def test_the_price_comes_from_the_tolerance_and_a_bound_that_is_public_or_releas
                 statistical_query(s, asked, tolerance=tolerance, n=N)
         assert s.spent == spent
     with session(unit="who", rows_per_person=2, budget=gt.ApproxDP(20, "1e-6")) as s:
-        s.profile(epsilon=1)
+        s.profile().answer(epsilon=1)
         found = statistical_query(s, "x", tolerance="0.05")
         assert found.value == pytest.approx(TABLE["x"].mean(), abs=0.15)
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction as F
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 
 import laws
 from cases import all_cases
-from giveortake.errors import InvalidParameter, MechanismSpent, SensitiveValue
-from giveortake.mechanisms import AboveThreshold
+from giveortake.errors import InvalidParameter, LedgerMismatch, MechanismSpent, SensitiveValue
+from giveortake.mechanisms import AboveThreshold, Sensitive
+from giveortake.mechanisms.selection import PaddedThreshold
 from giveortake.privacy import PureDP
 from recorded_entropy import RecordedEntropy
 
@@ -60,24 +63,52 @@ def test_the_position_of_the_first_true_keeps_epsilon(epsilon: F, first: list[in
 VALUES = [0, 3, 1, 4]
 
 
+def in_memory(threshold: int, epsilon: F, sensitivity: int, entropy: RecordedEntropy) -> Callable[[int], bool]:
+    """Comparisons whose threshold is held in memory."""
+    alarm = AboveThreshold(threshold, epsilon, sensitivity)
+    return lambda value: alarm.release(value, entropy)
+
+
+def under_a_pad(threshold: int, epsilon: F, sensitivity: int, entropy: RecordedEntropy) -> Callable[[int], bool]:
+    """Comparisons each of which begins anew, with the threshold that is stored under a pad."""
+    pad = Sensitive(int.from_bytes(RecordedEntropy((threshold, epsilon)).read(32), "big"))
+    under_pad = PaddedThreshold(threshold, epsilon, sensitivity).drawn(pad, entropy)
+    return lambda value: PaddedThreshold(threshold, epsilon, sensitivity).is_above(value, under_pad, pad, entropy)
+
+
 @cache
-def positions() -> list[int]:
+def positions(technique: Any) -> list[int]:
     """Where the first True was, in many turns; all claims are about the same draws."""
     found, entropy = [], RecordedEntropy("positions")
     for _ in range(12_000):
-        alarm = AboveThreshold(6, "1/2")
+        is_above = technique(6, F(1, 2), 1, entropy)
         position = 0
-        while position < len(VALUES) and not alarm.release(VALUES[position], entropy):
+        while position < len(VALUES) and not is_above(VALUES[position]):
             position += 1
         found.append(position)
     return found
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize("technique", [in_memory, under_a_pad])
 @all_cases(("claim", "plausible"), [(F(1), True), (F(7, 10), False), (F(13, 10), False)])
-def test_answers_have_the_stated_law_and_a_wrong_epsilon_is_caught(claim: F, plausible: bool) -> None:
+def test_answers_have_the_stated_law_and_a_wrong_epsilon_is_caught(technique: Any, claim: F, plausible: bool) -> None:
     law = first_true(VALUES, 6, F(1, 2) * claim)
-    assert laws.looks_like(positions(), lambda k: float(law[k]) if 0 <= k < law.size else 0.0) is plausible
+    assert laws.looks_like(positions(technique), lambda k: float(law[k]) if 0 <= k < law.size else 0.0) is plausible
+
+
+def test_noise_of_another_scale_under_the_pad_is_caught() -> None:
+    answers = [
+        [technique(-7, F(1, 10), sensitivity, RecordedEntropy(turn))(13) for turn in range(300)]
+        for technique, sensitivity in ((in_memory, 4), (under_a_pad, 4), (under_a_pad, 3))
+    ]
+    assert answers[0] == answers[1] != answers[2]
+
+
+def test_a_padded_threshold_needs_a_positive_epsilon_and_whole_steps() -> None:
+    for epsilon, sensitivity in ((F(0), 1), (F(-1), 1), (F(1), 0)):
+        with pytest.raises(InvalidParameter):
+            PaddedThreshold(0, epsilon, sensitivity)
 
 
 def test_it_refuses_to_answer_after_the_first_true() -> None:
@@ -161,3 +192,35 @@ def test_threads_get_one_true_between_them() -> None:
 def test_it_answers_about_one_value_at_a_time() -> None:
     with pytest.raises(InvalidParameter, match="value"):
         AboveThreshold(0, epsilon=1).release([1, 2])
+
+
+def test_a_threshold_under_a_pad_answers_as_the_one_in_memory_and_tells_nothing_without_its_pad() -> None:
+    for number in range(200):
+        threshold, values = 6 - number % 13, range(-20, 40, 3)
+        in_memory = AboveThreshold(threshold, "1/2", 2)
+        coins = RecordedEntropy(f"a threshold {number}")
+        expected: list[bool] = []
+        for value in values:
+            expected.append(in_memory.release(value, coins))
+            if expected[-1]:
+                break
+        padded, pad = PaddedThreshold(threshold, F(1, 2), 2), Sensitive((number + 1) << 250)
+        assert padded.event() == in_memory.event()
+        assert padded.margin("0.9", questions=7) == in_memory.margin("0.9", questions=7)
+        coins = RecordedEntropy(f"a threshold {number}")
+        under_pad = padded.drawn(pad, coins)
+        assert [padded.is_above(value, under_pad, pad, coins) for value in values[: len(expected)]] == expected
+        with pytest.raises(LedgerMismatch):
+            padded.is_above(0, under_pad, Sensitive(1 << 249))
+
+
+def test_every_pad_makes_another_stored_number_of_the_same_threshold() -> None:
+    padded = PaddedThreshold(3, F(1))
+    stored = [padded.drawn(Sensitive(pad), RecordedEntropy("the same")) for pad in (0, 1, 2**255, 2**256 - 1)]
+    noisy = stored[0]
+    assert [(number - noisy) % 2**256 for number in stored] == [0, 1, 2**255, 2**256 - 1]
+
+
+def test_a_padded_threshold_that_was_not_drawn_answers_nothing() -> None:
+    with pytest.raises(MechanismSpent):
+        PaddedThreshold(0, F(1)).release(5)

@@ -44,14 +44,13 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[gt.session.Ses
         asked = f'SELECT region, COUNT(*) AS "{HOSTILE.replace(chr(34), chr(34) * 2)}" FROM visits GROUP BY region'
         opened.sql(asked).answer(epsilon="1").refine(epsilon="1")
         opened.batch(
-            [f"SELECT COUNT(*) AS {LONG}, SUM(amount) AS s FROM visits", "SELECT AVG(amount) AS m FROM visits"],
-            epsilon="1",
-        )
+            [f"SELECT COUNT(*) AS {LONG}, SUM(amount) AS s FROM visits", "SELECT AVG(amount) AS m FROM visits"]
+        ).answer(epsilon="1")
         opened.workload(gt.workload.marginals(["region", "day"]) + gt.workload.ranges("amount", bins=5)).answer(
             rho="1/10"
         )
-        opened.counter("day", horizon=5, rho="1/10").next()
-        opened.profile(epsilon="1/10")
+        opened.counter("day", horizon=5).answer(rho="1/10").next()
+        opened.profile().answer(epsilon="1/10")
         gt.learn.moments(opened, ["amount"], rho="1/100")
         yield opened
 
@@ -63,20 +62,21 @@ def test_every_table_of_every_kind_of_release_is_read_again_by_its_id(session: g
     ]
     everything = (first, refined, batch, workload, counter, profile, run)
     assert [(each.tables, each.readable) for each in everything] == [
-        *((1, True), (1, True), (2, True), (4, True), (1, True), (1, True), (0, False))
+        *((1, True), (1, True), (2, True), (4, True), (1, True), (1, True), (0, True))
     ]
     asked = session.workload(gt.workload.marginals(["region", "day"]) + gt.workload.ranges("amount", bins=5))
     again = asked.answer(rho="1/10")
     assert [table.to_dict() for table in session.release_tables(workload.id)] == [table.to_dict() for table in again]
     assert session.release(workload.id, place=3).to_dict() == again["amount"].to_dict()
     assert "asked before" not in " ".join(session.release(workload.id, place=0).notes)
-    opened = session.counter("day", horizon=5, rho="1/10")
+    opened = session.counter("day", horizon=5).answer(rho="1/10")
     opened.next()
     assert session.release(counter.id).to_dict() == opened.answers().to_dict()
     with pytest.raises(InvalidParameter):
         session.release(workload.id)
+    assert isinstance(session.release(run.id), gt.learn.Moments)
     with pytest.raises(Unprovable):
-        session.release(run.id)
+        session.release_tables(run.id)
     with pytest.raises(Unprovable):
         session.refine(workload.id, epsilon="1")
 
@@ -178,7 +178,7 @@ def test_a_real_postgresql_gets_a_schema_that_is_replaced_in_one_transaction(
         answer = session.release(session.releases()[1].id)
         numbers = read.execute(f'SELECT region, "{HOSTILE.replace(chr(34), chr(34) * 2)}_low" FROM "{name}"').fetchall()
         low = answer.to_dict()[f"{HOSTILE}_low"]
-        assert sorted(value for _, value in numbers) == sorted(low)  # type: ignore[type-var]  # (numbers)
+        assert sorted(value for _, value in numbers) == sorted(low)
         assert {region for region, _ in numbers} >= {"it's <b>south</b>", "=1+1", "tab\t"}
         assert read.execute("SELECT count(*) FROM seen").fetchone() == (4,)
         said = read.execute("SELECT obj_description(%s::regclass)", [f'"{name}"']).fetchone()
@@ -241,7 +241,9 @@ def test_a_refinement_shows_the_question_that_it_refines(session: gt.session.Ses
     for record in session.releases()[:2]:
         assert "SELECT region, COUNT(*)" in gt.report(session, record.id)
     with gt.protect(ROWS, name="visits", unit=gt.ROW, budget=gt.PureDP(9), domains=DOMAINS) as other:
-        _, mean = other.batch(["SELECT COUNT(*) AS n FROM visits", "SELECT AVG(amount) AS m FROM visits"], epsilon=1)
+        _, mean = other.batch(["SELECT COUNT(*) AS n FROM visits", "SELECT AVG(amount) AS m FROM visits"]).answer(
+            epsilon=1
+        )
         page = gt.report(other, str(mean.refine(epsilon=1).refine(epsilon=1).release_id))
     assert "SELECT AVG(amount) AS m FROM visits" in page
     assert "SELECT COUNT(*)" not in page

@@ -102,6 +102,8 @@ def test_a_data_set_that_was_not_granted_is_as_absent_as_one_that_never_was(serv
         "batch": {"questions": [{"sql": COUNT}], "terms": {}, "key": "k"},
         "stream": {**BODY, "part": 0},
         "workload": {"workload": {"sql": COUNT}, "terms": {}, "key": "k"},
+        "batch/quote": {"questions": [{"sql": COUNT}], "terms": {}},
+        "profile/quote": {"epsilon": "1"},
         "workload/quote": {"workload": {"sql": COUNT}, "terms": {}},
         "profile": {"epsilon": "1", "key": "k"},
         "refine": {"terms": {}, "key": "k"},

@@ -108,4 +108,4 @@ def test_a_client_of_the_same_service_is_told_in_python(service: Running) -> Non
         assert wrong.value.hint == 'epsilon="0.1", or margin=50, or share="1/10"'
         with pytest.raises(gt.errors.QueryRefused) as missing:
             session.sql(BY).quote(epsilon="0.1", caps="best")
-        assert missing.value.hint == 's.profile(epsilon="0.1") makes one'
+        assert missing.value.hint == 's.profile().answer(epsilon="0.1") makes one'

@@ -78,8 +78,8 @@ def query(text: str, **terms: Any) -> Purchase:
 
 
 def counter(session: Session) -> Iterator[Any]:
-    running = session.counter("d", horizon=4, rho="1/10")
-    yield running.quote()
+    yield session.counter("d", horizon=4).quote(rho="1/10")
+    running = session.counter("d", horizon=4).answer(rho="1/10")
     yield running.next()
     yield running.next()
 
@@ -99,8 +99,9 @@ def grouping_sets(session: Session) -> Iterator[Any]:
 
 def batch(session: Session) -> Iterator[Any]:
     texts = ["SELECT r, COUNT(*) AS n FROM data GROUP BY r", "SELECT AVG(x) AS m FROM data"]
-    yield from session.batch(texts, epsilon=1)
-    yield from session.batch(texts, rho="1/8")
+    yield session.batch(texts).quote(epsilon=1)
+    yield from session.batch(texts).answer(epsilon=1)
+    yield from session.batch(texts).answer(rho="1/8")
 
 
 def refinement(session: Session) -> Iterator[Any]:
@@ -110,7 +111,9 @@ def refinement(session: Session) -> Iterator[Any]:
 
 
 def profile(session: Session) -> Iterator[Any]:
-    yield profile_document(session.profile(epsilon=1, by=["r"], columns=["x"], most_rows=50))
+    request = session.profile(by=["r"], columns=["x"], most_rows=50)
+    yield request.quote(epsilon=1)
+    yield profile_document(request.answer(epsilon=1))
     text = "SELECT r, COUNT(*) AS n FROM data GROUP BY r"
     yield session.sql(text).quote(epsilon=1, caps="best")
     yield session.sql(text).answer(epsilon=1, caps="best")
@@ -123,7 +126,9 @@ def part(session: Session) -> Iterator[Any]:
 
 
 def weights(session: Session) -> Iterator[Any]:
-    released = session.multiplicative_weights(["r", "z"], epsilon=20, delta="1e-6", accuracy="0.2", queries=5)
+    request = session.weights(["r", "z"], accuracy="0.2", queries=5)
+    yield request.quote(epsilon=20, delta="1e-6")
+    released = request.answer(epsilon=20, delta="1e-6")
     yield released.count({"r": "north"})
     yield released.count({"z": ["no"]}, {"r": "south"})
 

@@ -16,13 +16,15 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from giveortake.compile import Spend
 from giveortake.engines import KeyColumn
 from giveortake.errors import BudgetExceeded, LedgerMismatch, MechanismSpent, QueryFailed, QueryRefused
 from giveortake.mechanisms.selection import Candidate, WorstMarginalSelection
 from giveortake.plan import ColumnReference
 from giveortake.privacy import events
-from giveortake.session.runs import AdaptiveRun, Choice, NoisyTable, RunRequest
+from giveortake.session.runs import AdaptiveRun, Choice, NoisyTable, Run
 from giveortake.session.session import Session, mechanism_of
+from inside import begun
 
 A = KeyColumn("a", ColumnReference("a"), (0, 1, 2))
 B = KeyColumn("b", ColumnReference("b"), ("x", "y"))
@@ -43,8 +45,10 @@ def _session(rows: int = 40, *, seed: int = 0, extra: dict[str, list[Any]] | Non
     return gt.protect(frame, **usual | more)
 
 
-def _request(session: Session, rho: Fraction = RHO, said: str = "a run") -> RunRequest:
-    return RunRequest.of(session, next(iter(session.catalog.private)), rho, {"said": said}, "a run")
+def _run(session: Session, rho: Fraction = RHO, said: str = "a run") -> Run:
+    mechanism = mechanism_of(session)
+    relation = next(iter(mechanism.origin.relations.values()))
+    return Run.of_tables(mechanism, relation, Spend(rho=rho), {"said": said}, "a run")
 
 
 def _offers(count: int = 2) -> list[Candidate]:
@@ -58,7 +62,7 @@ def session() -> Iterator[Session]:
 
 
 def test_a_run_is_charged_once_as_what_it_is_and_keeps_what_it_draws(session: Session) -> None:
-    with _request(session).begin(None) as run:
+    with begun(_run(session)) as run:
         run.measure((A,), RHO / 4, residual=False)
         place = run.select([(A,), (A, B)], _offers(), RHO / 4)
         run.measure((A, B), RHO / 4, residual=True)
@@ -76,7 +80,7 @@ def test_whatever_a_run_asks_for_it_never_spends_more_than_was_charged() -> None
     with _session(budget=gt.ZCDP(10)) as session:
         for number in range(40):
             rho = Fraction(draw.randint(1, 1000), 10**4)
-            with _request(session, rho, f"run {number}").begin(None) as run:
+            with begun(_run(session, rho, f"run {number}")) as run:
                 for _ in range(draw.randint(1, 6)):
                     part = rho * Fraction(draw.randint(1, 700), 1000)
                     with suppress(BudgetExceeded):
@@ -101,13 +105,13 @@ def _any_step(run: AdaptiveRun, draw: random.Random, rho: Fraction) -> None:
 def test_an_interrupted_run_stays_charged_and_goes_on_without_new_noise(tmp_path: Path) -> None:
     more: dict[str, Any] = {"ledger": tmp_path / "t.ledger", "table": "t"}
     with _session(**more) as session:
-        with suppress(KeyboardInterrupt), _request(session).begin(None) as run:
+        with suppress(KeyboardInterrupt), begun(_run(session)) as run:
             first = run.measure((A,), RHO / 4, residual=False)
             run.select([(A,), (A, B)], _offers(), RHO / 4)
             raise KeyboardInterrupt
         assert session.spent == RHO
         drawn = [step.names for step in run.steps]
-    with _session(**more) as session, _request(session).begin(None) as again:
+    with _session(**more) as session, begun(_run(session)) as again:
         assert [step.names for step in again.steps] == drawn
         kept = again.steps[0]
         assert isinstance(kept, NoisyTable)
@@ -119,24 +123,24 @@ def test_an_interrupted_run_stays_charged_and_goes_on_without_new_noise(tmp_path
 
 def test_an_interrupted_run_does_not_go_on_with_other_rows(tmp_path: Path) -> None:
     more: dict[str, Any] = {"ledger": tmp_path / "t.ledger", "table": "t"}
-    with _session(**more) as session, suppress(KeyboardInterrupt), _request(session).begin("k") as run:
+    with _session(**more) as session, suppress(KeyboardInterrupt), begun(_run(session), "k") as run:
         run.measure((A,), RHO / 4, residual=False)
         raise KeyboardInterrupt
     with (
         _session(80, **more) as session,
         pytest.raises(LedgerMismatch),
-        _request(session).begin("k"),
+        begun(_run(session), "k"),
     ):
         pass
 
 
 def test_a_run_that_has_ended_reads_no_row_and_draws_nothing(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    with _request(session).begin(None) as run:
+    with begun(_run(session)) as run:
         first = run.measure((A,), RHO / 2, residual=False)
         run.settle()
     engine = mechanism_of(session).engine
     monkeypatch.setattr(type(engine), "tally", lambda *_: pytest.fail("rows were read"))
-    with _request(session).begin(None) as again:
+    with begun(_run(session)) as again:
         (kept,) = again.steps
         assert isinstance(kept, NoisyTable)
         assert np.array_equal(kept.steps, first.steps)
@@ -150,7 +154,7 @@ def test_what_fails_is_counted_and_tells_nothing_of_rows(session: Session, monke
         raise ValueError("row 17 holds 'Anna'")
 
     monkeypatch.setattr(type(mechanism_of(session).engine), "tally", fails)
-    with pytest.raises(QueryFailed) as failed, _request(session).begin(None) as run:
+    with pytest.raises(QueryFailed) as failed, begun(_run(session)) as run:
         run.measure((A,), RHO / 2, residual=False)
     assert "Anna" not in str(failed.value)
     assert failed.value.__context__ is None
@@ -161,15 +165,15 @@ def test_what_fails_is_counted_and_tells_nothing_of_rows(session: Session, monke
 def test_without_a_cap_on_the_rows_of_a_person_a_run_is_refused_at_no_cost() -> None:
     persons = [n % 9 for n in range(40)]
     with _session(persons=persons, unit="who") as session, pytest.raises(QueryRefused, match="any number"):
-        _request(session)
+        _run(session)
 
 
 def test_a_part_and_values_that_are_not_known_are_refused(session: Session) -> None:
     part = session.partition("b")["x"]
     with pytest.raises(QueryRefused, match="a part"):
-        _request(part)
+        _run(part)
     with pytest.raises(QueryRefused, match="declared"):
-        _request(session).require([(KeyColumn("a", ColumnReference("a"), (0, 0, 1)),)])
+        _run(session).require([(KeyColumn("a", ColumnReference("a"), (0, 0, 1)),)])
 
 
 # -- replay: the exact integers behind every step, on neighbours ------------------------------------------------------
@@ -190,7 +194,7 @@ def _exact_steps(
         module = import_module(f"giveortake.mechanisms.{name}")
         monkeypatch.setattr(module, "rounded_normal", lambda _sigma, size, _entropy: np.zeros(size, dtype=np.int64))
     monkeypatch.setattr(WorstMarginalSelection, "release", recorded)
-    with _request(session).begin(None) as run:
+    with begun(_run(session)) as run:
         measured = [run.measure((A,), RHO / 4, residual=False), run.measure((A, B), RHO / 4, residual=True)]
         run.select([(A,), (A, B)], _offers(), RHO / 4)
     if undo:
@@ -250,9 +254,9 @@ def test_a_run_that_its_thread_has_open_over_another_ledger_object_of_the_same_f
     where = tmp_path / "people.ledger"
     with _session(ledger=where) as first, _session(ledger=where) as second:
         assert mechanism_of(first).ledger is not mechanism_of(second).ledger
-        with _request(first).begin(None) as run:
-            with pytest.raises(QueryRefused, match="already open"), _request(second).begin(None):
+        with begun(_run(first)) as run:
+            with pytest.raises(QueryRefused, match="already open"), begun(_run(second)):
                 pass
             run.measure([A], RHO / 2, residual=False)
-        with _request(second).begin(None) as again:
+        with begun(_run(second)) as again:
             assert len(again.steps) == 1

@@ -37,14 +37,14 @@ def test_of_a_sum_a_row_that_is_left_out_counts_as_a_usual_value_and_not_as_the_
 
     def errors(columns: list[str]) -> dict[str, float]:
         with session() as made:
-            profile = made.profile(epsilon=9_000, columns=columns)
+            profile = made.profile(columns=columns).answer(epsilon=9_000)
             assert profile.usual_magnitude("amount") == (pytest.approx(2.7, abs=0.3) if columns else None)
             left = made.sql(sums).quote(epsilon=100, rows_per_group=40).left_out
             assert left is not None
             return {line.caps: line.error - line.margin for line in left.lines}
 
     with session() as counted:
-        counted.profile(epsilon=9_000)
+        counted.profile().answer(epsilon=9_000)
         left = counted.sql(COUNT).quote(epsilon=100, rows_per_group=40).left_out
         assert left is not None
         rows = {line.caps: line.error - line.margin for line in left.lines}
@@ -79,10 +79,10 @@ def test_every_column_is_weighed_as_what_it_is_and_several_alike() -> None:
     )
     assert mean.contributions == str(Caps(rows_per_group=40))
     assert count.contributions == str(Caps(rows_per_group=256))
-    assert any("these caps" in note for note in mean.remarks)
-    assert not any("these caps" in note for note in count.remarks)
+    assert any("these caps" in note for note in mean.notes)
+    assert not any("these caps" in note for note in count.notes)
     stated = s.sql("SELECT AVG(amount) FROM trips").quote(epsilon=5, rows_per_person=40)
-    assert not any("these caps" in note for note in stated.remarks)  # whoever states caps compares none
+    assert not any("these caps" in note for note in stated.notes)  # whoever states caps compares none
     by_region = s.sql("SELECT region, AVG(amount) AS m FROM trips GROUP BY region")
     lower, best = (
         any("lower caps" in each for each in by_region.quote(epsilon=5, **caps).advice)
@@ -136,7 +136,7 @@ def test_where_nothing_has_to_be_capped_nothing_is() -> None:
 
 def test_gaussian_noise_lets_groups_and_rows_in_each_be_capped_apart() -> None:
     s = session(budget=gt.ApproxDP(2_000, "1e-3"))
-    s.profile(epsilon=500, by=["region"], most_rows=300)
+    s.profile(by=["region"], most_rows=300).answer(epsilon=500)
     laplace = s.sql(BY_REGION).quote(epsilon=1, caps="best")
     gaussian = s.sql(BY_REGION).quote(mu="0.2", caps="best")
     assert "filter" in str(laplace.contributions)
@@ -177,14 +177,14 @@ def test_the_best_caps_of_a_share_are_those_of_the_spend_that_it_comes_to() -> N
 
 def test_questions_of_a_batch_each_have_their_own_best_caps() -> None:
     s = profiled()
-    one, two = s.batch([COUNT, BY_REGION], epsilon=100, caps="best")
+    one, two = s.batch([COUNT, BY_REGION]).answer(epsilon=100, caps="best")
     assert one.caps == Caps(rows_per_group=300)
     assert str(two.caps).startswith(str(Caps(rows_per_person=300)))
 
 
 def test_where_keys_are_found_all_caps_are_searched_together_and_the_quote_lists_none_that_is_better() -> None:
     s = found_keys()
-    usual = s.profile(epsilon=100, by=["town"], most_rows=300).caps()
+    usual = s.profile(by=["town"], most_rows=300).answer(epsilon=100).caps()
     query = s.sql(BY_TOWN)
     best, plain = query.quote(epsilon=2, caps="best"), query.quote(epsilon=2, **usual)  # type: ignore[arg-type]
     assert best.left_out is not None
@@ -197,7 +197,7 @@ def test_where_keys_are_found_all_caps_are_searched_together_and_the_quote_lists
 
 def test_a_quote_with_stated_caps_compares_them_with_others_once_each() -> None:
     s = found_keys()
-    s.profile(epsilon=100, by=["town"], most_rows=300)
+    s.profile(by=["town"], most_rows=300).answer(epsilon=100)
     quote = s.sql(BY_TOWN).quote(epsilon=2, groups_per_person=2, rows_per_group=10)
     assert quote.left_out is not None
     listed = [line.caps for line in quote.left_out.lines]

@@ -26,6 +26,8 @@ CONSTANT = {  # functions whose arguments no analyst chooses
     "entries_of",  # names that the custodian gives
     "asked_of",
     "_hints",  # of the package's own classes
+    "_parts",  # as above
+    "_form",  # of their annotations
 }
 OUTSIDE = ("audit", "local")  # run by whoever asks, in their own process
 
@@ -46,7 +48,8 @@ QUOTES: dict[str, Callable[[Session, int], object]] = {
     "workload": lambda session, variant: session.workload(
         gt.workload.marginals(["r", "z"]) if variant == 1 else gt.workload.marginals(["r", "z", "y"], up_to=2)
     ).quote(rho=f"1/{variant}"),
-    "counter": lambda session, variant: session.counter("d", horizon=3 + variant, rho=f"1/{variant}").quote(),
+    "counter": lambda session, variant: session.counter("d", horizon=3 + variant).quote(rho=f"1/{variant}"),
+    "weights": lambda session, variant: session.weights(["r", "z"][:variant]).quote(mu=variant),
     "fit": lambda session, variant: gt.learn.Ridge("x", ["y"], epsilon=variant, delta="1e-6").quote(session),
     "synthesis": lambda session, variant: gt.synth.quote(session, columns=["r", "z"], epsilon=variant, delta="1e-6"),
 }

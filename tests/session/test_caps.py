@@ -93,7 +93,7 @@ def counted(s: Session, text: str, caps: Caps) -> list[list[int]]:
 @all_cases("text", UNBOUNDED)
 def test_a_question_that_nothing_bounds_is_refused_at_no_cost_with_lines_that_run(text: str, shared: Session) -> None:
     query = shared.sql(text)  # which is no answer yet
-    ways = (query.quote, query.answer, query.stream, lambda **terms: shared.batch([query], **terms))
+    ways = (query.quote, query.answer, query.stream, lambda **terms: shared.batch([query]).answer(**terms))
     before = len(shared.history())
     hints = []
     for ask in ways:
@@ -283,7 +283,7 @@ def test_questions_that_measure_otherwise_have_other_names() -> None:
             named: dict[str, Any] = {}
             for caps in stated:
                 try:
-                    one = mechanism_of(s).measure(s.sql(text).question, caps, SPEND)
+                    one = mechanism_of(s).measured(s.sql(text).question, caps, SPEND)
                 except QueryRefused:
                     continue
                 told = [(each.to_json(), each.l1, each.l2) for each in one.measures], one.question.relation.to_json()

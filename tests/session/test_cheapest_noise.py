@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -101,9 +102,9 @@ def test_large_shares_are_pure_and_small_ones_are_not() -> None:
     with session() as s:
         large, small = s.sql(COUNT).quote(share="1/2"), s.sql(COUNT).quote(share="1/1000")
     assert large.spend == "ε = 0.5"
-    assert any(each.startswith("Laplace noise") and "50 %" in each for each in large.remarks)
+    assert any(each.startswith("Laplace noise") and "50 %" in each for each in large.notes)
     assert small.spend.startswith("μ = ")
-    assert any(each.startswith("Gaussian noise") for each in small.remarks)
+    assert any(each.startswith("Gaussian noise") for each in small.notes)
 
 
 def test_a_share_does_not_end_the_contestant_that_has_most_left() -> None:
@@ -194,7 +195,7 @@ def test_a_margin_is_bought_with_the_noise_that_leaves_more() -> None:
     for margin, noise in ((10, "Laplace"), (60, "Gaussian")):
         with session() as s:
             told = s.sql(COUNT).quote(margin=margin)
-        assert any(each.startswith(f"{noise} noise") for each in told.remarks)
+        assert any(each.startswith(f"{noise} noise") for each in told.notes)
         often = {}
         for kind, at in (("Laplace", _epsilon(margin)), ("Gaussian", _mu(margin))):
             guard, times = filter_of(BUDGETS["(ε, δ)"]), 0
@@ -241,7 +242,7 @@ def test_what_another_analyst_paid_for_does_not_decide_the_noise() -> None:
         told = []
         for name in ("ann", "bob"):
             with session(gt.ApproxDP("4", "1e-6"), ledger=book, analyst=name) as s:
-                told.append(s.sql(COUNT).quote(margin=20).remarks)
+                told.append(s.sql(COUNT).quote(margin=20).notes)
                 s.sql(COUNT).answer(margin=20)
         assert told[0] == told[1]
 
@@ -253,3 +254,60 @@ def test_a_pure_budget_has_no_price_for_gaussian_noise() -> None:
         with pytest.raises(Unpriced):
             s.sql(COUNT).answer(rho="1/1000")
         assert s.spent == 0
+
+
+# -- whatever is bought -----------------------------------------------------------------------------------------------
+
+OF_EVERY_KIND: dict[str, Callable[[Session], Any]] = {
+    "batch": lambda s: s.batch([COUNT, "SELECT k, AVG(x) AS m FROM t GROUP BY k"]),
+    "workload": lambda s: s.workload(gt.workload.marginals(["k"]) + gt.workload.ranges("x", bins=10)),
+    "counter": lambda s: s.counter("k", horizon=5),
+    "profile": lambda s: s.profile(columns=["x"]),
+    "weights": lambda s: s.weights(["k"], accuracy="0.3", queries=5),
+}
+WITH_MARGIN = ("batch", "workload", "counter")
+
+
+@all_cases("budget", [gt.ApproxDP("1", "1e-6"), gt.ZCDP("1/10")])
+def test_ten_tenths_fit_whatever_is_bought_with_them_and_not_an_eleventh(budget: Any) -> None:
+    with session(budget, rows_per_person=1) as s:
+        for tenths, query in enumerate((make(s) for make in OF_EVERY_KIND.values()), start=1):
+            quote = query.quote(share="1/10")
+            query.answer(share="1/10")
+            assert Fraction(tenths, 10) - Fraction(5, 100) < used(s) <= Fraction(tenths, 10)
+            assert quote.admitted
+            before = s.spent
+            query.answer(share="1/10")  # at the price that was paid
+            assert s.spent == before
+        terms: Any = {"columns": ["k", "x"], "bins": {"x": [0, 50, 100]}, "share": "1/10"}
+        assert gt.synth.quote(s, **terms).admitted
+        gt.synth.synthesize(s, **terms)
+        assert Fraction(55, 100) < used(s) <= Fraction(6, 10)
+        for i in range(4):
+            s.sql(SHAPES[i].format(i=i)).answer(share="1/10")
+        for make in OF_EVERY_KIND.values():
+            with pytest.raises(BudgetExceeded):
+                make(s).answer(share="1/9")  # 1/10 was paid for
+        assert not s.workload(gt.workload.total()).quote(share="1/10").admitted
+
+
+@all_cases("kind", WITH_MARGIN)
+def test_a_margin_of_whatever_is_bought_is_reached_with_no_more_than_it_takes(kind: str) -> None:
+    with session(gt.ApproxDP("50", "1e-6"), rows_per_person=1) as s:
+        query = OF_EVERY_KIND[kind](s)
+        query = s.batch([COUNT, "SELECT k, SUM(x) AS a FROM t GROUP BY k"]) if kind == "batch" else query
+        quote = query.quote(margin=150)
+        assert 149 < max(quote.margins.values()) <= 150
+        query.answer(margin=150)
+        assert s.spent
+        assert query.quote(margin=150).paid
+
+
+def test_a_margin_of_what_has_none_is_refused_by_name() -> None:
+    with session(rows_per_person=1) as s:
+        for kind in OF_EVERY_KIND.keys() - WITH_MARGIN:
+            for call in (OF_EVERY_KIND[kind](s).quote, OF_EVERY_KIND[kind](s).answer):
+                with pytest.raises(InvalidParameter) as refused:
+                    call(margin=10)
+                assert refused.value.name == "margin"
+        assert used(s) == 0

@@ -56,7 +56,7 @@ def test_a_counter_goes_on_in_new_processes_and_versions_under_one_charge(tmp_pa
     told, spent = [], []
     for today in range(4):
         with _session(_table([day for day in days if day <= today]), ledger, appended=True) as session:
-            counter = session.counter("day", horizon=10, mu=1000)
+            counter = session.counter("day", horizon=10).answer(mu=1000)
             told.append(counter.next())
             spent.append(str(session.spent))
             assert [*counter.answers()["n"]] == [each.value for each in told]
@@ -76,7 +76,7 @@ def test_a_crash_before_a_step_is_kept_costs_nothing_more_and_tells_nothing(
 ) -> None:
     ledger = str(tmp_path / "visits.ledger")
     with _session(_table([0, 0]), ledger) as session, monkeypatch.context() as patch:
-        counter = session.counter("day", horizon=5, mu=1000)
+        counter = session.counter("day", horizon=5).answer(mu=1000)
 
         def crash(*_: object) -> None:
             raise KeyboardInterrupt
@@ -87,13 +87,13 @@ def test_a_crash_before_a_step_is_kept_costs_nothing_more_and_tells_nothing(
         spent = str(session.spent)
         assert len(counter.answers()) == 0
     with _session(_table([0, 0]), ledger) as session:
-        assert round(float(session.counter("day", horizon=5, mu=1000).next().value)) == 2  # type: ignore[arg-type]
+        assert round(float(session.counter("day", horizon=5).answer(mu=1000).next().value)) == 2  # type: ignore[arg-type]
         assert str(session.spent) == spent
 
 
 def test_beyond_the_horizon_nothing_is_told() -> None:
     session = _session(_table([0, 1, 2]))
-    counter = session.counter("day", horizon=2, mu=1)
+    counter = session.counter("day", horizon=2).answer(mu=1)
     counter.next()
     counter.next()
     spent = str(session.spent)
@@ -106,11 +106,11 @@ def test_beyond_the_horizon_nothing_is_told() -> None:
 def test_rows_that_come_late_never_count_and_decide_nothing(tmp_path: Path) -> None:
     ledger = str(tmp_path / "visits.ledger")
     with _session(_table([0, 0]), ledger) as session:
-        session.counter("day", horizon=5, mu=1000).next()
+        session.counter("day", horizon=5).answer(mu=1000).next()
     with _session(
         _table([0, 0, 0, 0, 1]), ledger, appended=True
     ) as session:  # two rows come late for a day that was answered
-        counter = session.counter("day", horizon=5, mu=1000)
+        counter = session.counter("day", horizon=5).answer(mu=1000)
         assert round(float(counter.next().value)) == 3  # type: ignore[arg-type]
         assert [round(each) for each in counter.answers().to_dict()["n"]] == [2, 3]  # type: ignore[arg-type]
     with gt.ledger.open(ledger) as book:
@@ -121,11 +121,11 @@ def test_a_counter_goes_on_with_another_table_only_by_the_custodians_word(tmp_pa
     """Of a table that holds today's rows alone, a person with one row each day would count on every day."""
     ledger, said = str(tmp_path / "visits.ledger"), {"unit": "id", "rows_per_person": 1}
     with _session(_table([0, 0], [1, 2]), ledger, **said) as session:
-        counter = session.counter("day", horizon=5, mu=1000)
+        counter = session.counter("day", horizon=5).answer(mu=1000)
         counter.next()
         counter.next()  # the same table
     with _session(_table([2], [1]), ledger, **said) as session:
-        counter = session.counter("day", horizon=5, mu=1000)
+        counter = session.counter("day", horizon=5).answer(mu=1000)
         for _ in range(2):
             with pytest.raises(QueryRefused):
                 counter.next()
@@ -133,7 +133,28 @@ def test_a_counter_goes_on_with_another_table_only_by_the_custodians_word(tmp_pa
     with gt.ledger.open(ledger) as book:
         assert [entry.kind for entry in book.history()].count("drawn") == 2
     with _session(_table([0, 0, 2], [1, 2, 3]), ledger, appended=True, **said) as session:
-        assert round(float(session.counter("day", horizon=5, mu=1000).next().value)) == 3  # type: ignore[arg-type]
+        assert round(float(session.counter("day", horizon=5).answer(mu=1000).next().value)) == 3  # type: ignore[arg-type]
+
+
+def test_a_counter_that_is_answered_twice_under_any_keys_is_one_counter_in_all_sessions(tmp_path: Path) -> None:
+    ledger = str(tmp_path / "visits.ledger")
+    with _session(_table([0, 1, 1]), ledger) as one, _session(_table([0, 1, 1]), ledger) as other:
+        counters = [
+            session.counter("day", horizon=6).answer(mu=1, key=key, confidence=confidence)
+            for session in (one, other)
+            for key, confidence in ((None, "0.9"), ("a key", "0.9"), ("another", "0.99"))
+        ]
+        told = [counter.next() for counter in counters]
+        assert [answer["day"][0] for answer in told] == [FIRST + dt.timedelta(period) for period in range(6)]
+        for counter in counters:
+            assert [*counter.answers()["n"]] == [answer.value for answer in told]
+            with pytest.raises(QueryRefused, match="horizon"):
+                counter.next()
+        entries = list(one.history())
+    assert [entry.kind for entry in entries].count("reserved") == 1
+    drawn = [entry.content for entry in entries if entry.kind == "drawn"]
+    assert [draw["place"] for draw in drawn] == list(range(6))  # each pad is used once
+    assert len({draw["drawn"]["under_pad"] for draw in drawn}) == 6
 
 
 def test_a_session_of_an_older_version_does_not_go_on_after_a_newer_one(tmp_path: Path) -> None:
@@ -143,9 +164,9 @@ def test_a_session_of_an_older_version_does_not_go_on_after_a_newer_one(tmp_path
         _session(_table([1], [1]), ledger, **said) as older,
         _session(_table([1, 0], [1, 1]), ledger, **said) as newer,
     ):
-        counters = [each.counter("day", horizon=5, mu=1000) for each in (older, newer)]
         with pytest.raises(LedgerMismatch):
-            counters[0].next()  # nothing new is charged about an older version
+            older.counter("day", horizon=5).answer(mu=1000)  # nothing new is charged about an older version
+        counters = [each.counter("day", horizon=5).answer(mu=1000) for each in (newer, older)][::-1]
         assert round(float(counters[1].next().value)) == 1  # type: ignore[arg-type]
         with pytest.raises(QueryRefused):
             counters[0].next()
@@ -157,7 +178,7 @@ def test_a_session_of_an_older_version_does_not_go_on_after_a_newer_one(tmp_path
 
 def test_failures_of_steps_are_counted_and_then_stop_the_asker(monkeypatch: pytest.MonkeyPatch) -> None:
     session = _session(_table([0, 1]))
-    counter, mechanism = session.counter("day", horizon=5, mu=1), mechanism_of(session)
+    counter, mechanism = session.counter("day", horizon=5).answer(mu=1), mechanism_of(session)
     counter.next()
 
     def full(*_: object) -> None:
@@ -178,7 +199,7 @@ def test_failures_of_steps_are_counted_and_then_stop_the_asker(monkeypatch: pyte
 def test_with_a_pace_a_step_that_was_ended_is_begun_again_on_a_beat(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows may have decided when it ended: the entry that says that it is executed once more does not tell."""
     session = _session(_table([0, 1]))
-    counter, mechanism = session.counter("day", horizon=5, mu=1), mechanism_of(session)
+    counter, mechanism = session.counter("day", horizon=5).answer(mu=1), mechanism_of(session)
 
     def end(*_: object) -> None:
         raise KeyboardInterrupt
@@ -205,7 +226,7 @@ def test_the_ledger_does_not_tell_what_was_counted(tmp_path: Path) -> None:
     for name in ("one", "two"):
         ledger = str(tmp_path / f"{name}.ledger")
         with _session(_table([0, 0, 1]), ledger) as session:
-            counter = session.counter("day", horizon=5, mu=1000)
+            counter = session.counter("day", horizon=5).answer(mu=1000)
             counter.next()
             counter.next()
         with gt.ledger.open(ledger) as book:
@@ -225,7 +246,7 @@ def test_of_a_person_the_first_rows_in_time_count_and_later_ones_decide_nothing(
     days, persons = [0, 1, 2, 2, 3, 3], [1, 1, 1, 1, 1, 2]
     for most, expected in [(1, [1, 1, 1, 2]), (2, [1, 2, 2, 3]), (4, [1, 2, 4, 5])]:
         session = _session(_table(days, persons), unit="id", rows_per_person=most)
-        counter = session.counter("day", horizon=4, mu=1)
+        counter = session.counter("day", horizon=4).answer(mu=1)
         assert [round(float(counter.next().value)) for _ in range(4)] == expected  # type: ignore[arg-type]
 
 
@@ -234,9 +255,9 @@ def test_whole_numbers_and_times_are_periods_too(monkeypatch: pytest.MonkeyPatch
     table = pl.DataFrame({"week": [5, 5, 6, 8], "at": [dt.datetime(2024, 1, 1, hour) for hour in (1, 5, 9, 23)]})
     domains = {"week": (5, 52), "at": ("2024-01-01", "2024-01-31")}
     session = gt.protect({"t": table}, unit=gt.ROW, budget=gt.ZCDP(10), domains=domains)
-    weeks = session.counter("week", horizon=4, rho=1)
+    weeks = session.counter("week", horizon=4).answer(rho=1)
     assert [round(float(weeks.next().value)) for _ in range(4)] == [2, 3, 3, 4]  # type: ignore[arg-type]
-    assert round(float(session.counter("at", horizon=2, rho=1).next().value)) == 4  # type: ignore[arg-type]
+    assert round(float(session.counter("at", horizon=2).answer(rho=1).next().value)) == 4  # type: ignore[arg-type]
 
 
 def test_the_price_is_the_farthest_that_any_rows_move_all_steps() -> None:
@@ -282,7 +303,7 @@ def _nearest(neighbours: Any, charged: Fraction) -> float:
         for days in (theirs, after):
             table = _table([*others, *days], [*range(5), *[99] * len(days)])
             said: dict[str, Any] = {"unit": "id", "rows_per_person": 2, "neighbours": neighbours}
-            counter = _session(table, **said).counter("day", horizon=4, mu=1)
+            counter = _session(table, **said).counter("day", horizon=4).answer(mu=1)
             totals = [0.0, *(float(counter.next().value) for _ in range(4))]  # type: ignore[arg-type]
             steps.append(SquareRoot(4).transform(np.rint(np.diff(totals)).astype(np.int64)[np.newaxis, :])[0])
         nearest = max(nearest, float(np.linalg.norm(steps[0] - steps[1])) / float(charged))
@@ -292,7 +313,7 @@ def _nearest(neighbours: Any, charged: Fraction) -> float:
 def test_intervals_hold_and_are_known_before_a_row_is_read() -> None:
     counts = [3, 0, 5, 1, 2, 2, 0, 4]
     noise = RunningCount.calibrated(8, Fraction(1, 2), 1, "add-remove")
-    counter = _session(_table([0])).counter("day", horizon=8, mu="1/2", confidence="0.9")
+    counter = _session(_table([0])).counter("day", horizon=8).answer(mu="1/2", confidence="0.9")
     runs, missed = 400, 0
     for _ in range(runs):
         released = [noise.release(np.array(counts[: place + 1])) for place in range(8)]
@@ -304,7 +325,7 @@ def test_intervals_hold_and_are_known_before_a_row_is_read() -> None:
 
 
 def test_the_square_root_is_far_better_than_noise_on_every_day() -> None:
-    counter = _session(_table([0])).counter("day", horizon=365, mu=1)
+    counter = _session(_table([0])).counter("day", horizon=365).answer(mu=1)
     alone = 1.96 * math.sqrt(365)
     assert counter.margin(365) < alone / 6
 
@@ -313,28 +334,29 @@ def test_what_cannot_be_counted_is_refused_before_the_charge() -> None:
     session = _session(_table([0]).with_columns(x=pl.lit(1.5), free=pl.lit(3)), budget=gt.ZCDP(1))
     for column, words in [("x", "periods are days"), ("free", "first period"), ("nothing", "no column")]:
         with pytest.raises(QueryRefused, match=words):
-            session.counter(column, horizon=3, rho="1/10")
-    for wrong in (
-        {"horizon": 0},
-        {"horizon": 10**6},
-        {"horizon": 3, "rho": None, "epsilon": 1},
-        {"horizon": 3, "n": 5},
-    ):
-        said: dict[str, Any] = {"rho": "1/10"} | wrong
-        with pytest.raises(InvalidParameter):
-            session.counter("day", **said)
+            session.counter(column, horizon=3).answer(rho="1/10")
+    wrong: list[tuple[int, dict[str, Any], str]] = [
+        (0, {"rho": "1/10"}, "horizon"),
+        (10**6, {"rho": "1/10"}, "horizon"),
+        (3, {"epsilon": 1}, "epsilon"),
+        (3, {"rho": "1/10", "n": 5}, "n"),
+    ]
+    for horizon, terms, name in wrong:
+        with pytest.raises(InvalidParameter) as refused:
+            session.counter("day", horizon=horizon).answer(**terms)
+        assert refused.value.name == name
     parts = _session(_table([0]), domains={**DOMAINS, "id": [0, 1]}).partition("id")
     with pytest.raises(QueryRefused, match="part of"):
-        parts[0].counter("day", horizon=3, rho="1/10")
+        parts[0].counter("day", horizon=3).answer(rho="1/10")
     with pytest.raises(QueryRefused):
-        _session(_table([0]), unit="id").counter("day", horizon=3, rho="1/10")
+        _session(_table([0]), unit="id").counter("day", horizon=3).answer(rho="1/10")
     with pytest.raises(BudgetExceeded):
-        session.counter("day", horizon=3, rho=2).next()
+        session.counter("day", horizon=3).answer(rho=2).next()
     assert session.spent == 0
 
 
 def test_a_margin_is_told_for_the_periods_of_the_horizon_alone() -> None:
-    counter = _session(_table([0])).counter("day", horizon=8, mu=1)
+    counter = _session(_table([0])).counter("day", horizon=8).answer(mu=1)
     for period in (0, -1, 9):
         with pytest.raises(InvalidParameter):
             counter.margin(period)
@@ -347,29 +369,33 @@ def test_a_quote_charges_nothing_reads_no_row_and_says_the_margin_of_every_perio
     session = _session(table, unit="id", rows_per_person=2, budget=gt.ApproxDP(2, "1e-6"))
     with monkeypatch.context() as unread:
         unread.setattr(type(mechanism_of(session).engine), "tally", lambda *_: pytest.fail("a row was read"))
-        counter = session.counter("day", horizon=60, rho="1/50")
-        quote = counter.quote()
+        wanted = session.counter("day", horizon=60)
+        quote = wanted.quote(rho="1/50")
+        assert not quote.paid
+        assert not any(entry.kind == "reserved" for entry in session.history())
+        counter = wanted.answer(rho="1/50")
+        assert [entry.kind for entry in session.history()].count("reserved") == 1
         assert str(quote.cost) == str(counter.cost)
-    assert not any(entry.kind == "reserved" for entry in session.history())
-    assert quote.margins == tuple(counter.margin(period) for period in range(1, 61))
-    assert quote.margin == max(quote.margins) < quote.alone / 2
-    weights = SquareRoot(17).last_weights()
-    assert quote.margins[16] == pytest.approx(
-        1.96 * float(counter._noise.sigma) * math.sqrt((weights**2).sum()), rel=1e-3
-    )
-    assert all(fact in str(quote) for fact in ("ρ = 0.02", "60 periods", "2024-01-01", "2024-02-29", "22.8 %"))
-    assert json.loads(quote.to_json())["horizon"] == 60
+        assert {line["periods"]: line["margin"] for line in quote.lines} == {
+            period: counter.margin(period) for period in (1, 7, 30, 60)
+        }
+    assert quote.margins == {"n": counter.margin(60)}
+    assert counter.margin(60) == max(counter.margin(period) for period in range(1, 61)) < quote.facts["alone"] / 2
+    weights, sigma = SquareRoot(17).last_weights(), counter._priced.measurement.noise.sigma
+    assert counter.margin(17) == pytest.approx(1.96 * float(sigma) * math.sqrt((weights**2).sum()), rel=1e-3)
+    assert all(fact in str(quote) for fact in ("ρ = 0.02", "60", "2024-01-01", "2024-02-29", "22.8 %"))
+    assert json.loads(quote.to_json())["facts"]["horizon"] == 60
     first = counter.next()
     assert first.caps == Caps(rows_per_person=2)
-    assert (first["n"].high or [0])[0] - (first["n"].values[0]) == pytest.approx(quote.margins[0])  # type: ignore[operator]
-    assert counter.quote().is_charged
+    assert (first["n"].high or [0])[0] - (first["n"].values[0]) == pytest.approx(counter.margin(1))  # type: ignore[operator]
+    assert wanted.quote(rho="1/50").paid
     assert "2024-01-02" in repr(counter)
-    assert not session.counter("day", horizon=60, rho=9).quote().admitted
+    assert not wanted.quote(rho=9).admitted
 
 
 def test_everything_that_was_told_is_one_table_and_none_before_the_first() -> None:
     session = _session(_table([0, 1, 1, 3]))
-    counter = session.counter("day", horizon=3, mu=1000)
+    counter = session.counter("day", horizon=3).answer(mu=1000)
     assert counter.answers().to_dict() == {"day": [], "n": [], "n_low": [], "n_high": []}
     told = [counter.next() for _ in range(3)]
     table = counter.answers()
@@ -382,26 +408,24 @@ def test_everything_that_was_told_is_one_table_and_none_before_the_first() -> No
 def test_a_horizon_beyond_what_is_declared_is_refused_before_the_charge() -> None:
     session = _session(_table([0]))
     with pytest.raises(InvalidParameter, match="366"):
-        session.counter("day", horizon=367, rho=1)
-    assert session.counter("day", horizon=366, rho=1).quote().last == dt.date(2024, 12, 31)
+        session.counter("day", horizon=367).answer(rho=1)
+    assert "2024-12-31" in session.counter("day", horizon=366).quote(rho=1).title
     weeks = gt.protect({"t": pl.DataFrame({"week": [5]})}, unit=gt.ROW, budget=gt.ZCDP(1), domains={"week": (5, 52)})
     with pytest.raises(InvalidParameter, match="beyond 52"):
-        weeks.counter("week", horizon=49, rho="1/10")
+        weeks.counter("week", horizon=49).answer(rho="1/10")
 
 
 def test_words_that_are_missing_are_named() -> None:
     session = _session(_table([0]), unit="id")
     asked: Any = session.counter
-    for words, name in [
-        ({"rho": 1}, "horizon"),
-        ({"horizon": 3}, "rho"),
-        ({"horizon": 3, "epsilon": 1}, "epsilon"),
-        ({"horizon": 3, "roh": 1}, "roh"),
-    ]:
+    with pytest.raises(InvalidParameter) as refused:
+        asked("day")
+    assert refused.value.name == "horizon"
+    for words, name in [({}, "epsilon"), ({"epsilon": 1}, "epsilon"), ({"roh": 1}, "roh")]:
         with pytest.raises(InvalidParameter) as refused:
-            asked("day", **words)
+            asked("day", horizon=3).answer(rows_per_person=1, **words)
         assert refused.value.name == name
     with pytest.raises(QueryRefused, match="rows_per_person"):
-        asked("day", horizon=3, rho=1)
+        asked("day", horizon=3).answer(rho=1)
     with pytest.raises(QueryRefused, match="rows_per_person"):
         session.workload(gt.workload.ranges("day")).quote(rho=1)

@@ -38,7 +38,7 @@ def test_the_ledger_says_what_was_asked_in_sql_and_in_python(
     with opened(tmp_path) as s:
         s.sql("SELECT region, COUNT(*) AS n, AVG(amount) AS m FROM trips GROUP BY region").answer(epsilon="0.1")
         s.table().filter(gt.col("amount") > 7.25).agg(people=gt.count()).answer(epsilon="0.1")
-        s.batch(["SELECT COUNT(*) AS n FROM trips", "SELECT SUM(amount) AS s FROM trips"], epsilon="0.1")
+        s.batch(["SELECT COUNT(*) AS n FROM trips", "SELECT SUM(amount) AS s FROM trips"]).answer(epsilon="0.1")
         several, filtered, batch = asked_of(s)
         assert all(word in several for word in ("count", "mean", "amount", "region", "trips"))
         assert all(word in filtered for word in ("count", "where", "amount"))

@@ -59,7 +59,7 @@ def names_on_disk() -> list[str]:
     with golden_session() as session:
         mechanism = mechanism_of(session)
         selections = [
-            mechanism.price_at(session.sql(text).question, session.caps, spend).made.selection
+            mechanism.measured(session.sql(text).question, session.caps, spend).selection
             for text in texts
             for spend in spends
         ]

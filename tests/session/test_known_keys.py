@@ -44,5 +44,5 @@ def test_what_rows_decide_is_refused(session: gt.session.Session) -> None:
 
 def test_a_batch_pays_for_nothing_that_is_known(session: gt.session.Session) -> None:
     with pytest.raises(QueryRefused):
-        session.batch([session.sql("SELECT DISTINCT region FROM trips")], epsilon=1)
+        session.batch([session.sql("SELECT DISTINCT region FROM trips")]).answer(epsilon=1)
     assert session.remaining == 1

@@ -110,19 +110,21 @@ def test_a_batch_is_one_charge_of_the_whole_spend() -> None:
         s.sql("SELECT region, SUM(amount) AS t FROM trips GROUP BY region"),
     ]
     before = len(s.history())
-    one, two = s.batch(queries, epsilon=3)
+    one, two = s.batch(queries).answer(epsilon=3)
     assert len(s.history()) == before + 2  # reserved, settled
     assert s.spent == 3
     assert len(one) == 1
     assert len(two) == 3
-    again = s.batch(queries, epsilon=3)
+    again = s.batch(queries).answer(epsilon=3)
     assert s.spent == 3
     assert [a.columns for a in again] == [one.columns, two.columns]
 
 
 def test_a_gaussian_batch_costs_no_more_than_one_gaussian_release() -> None:
     s = session(budget=gt.GaussianDP(1))
-    s.batch([s.table().filter(gt.col("amount") > i).agg(n=gt.count()) for i in range(10)], epsilon=1, delta="1e-6")
+    s.batch([s.table().filter(gt.col("amount") > i).agg(n=gt.count()) for i in range(10)]).answer(
+        epsilon=1, delta="1e-6"
+    )
     assert s.spent <= gt.privacy.gaussian_mu(1, "1e-6") ** 2 + Fraction(1, 2**90)  # prices are rounded up
     assert s.spent >= Fraction(999, 1000) * gt.privacy.gaussian_mu(1, "1e-6") ** 2
 
@@ -130,9 +132,11 @@ def test_a_gaussian_batch_costs_no_more_than_one_gaussian_release() -> None:
 def test_a_batch_refuses_other_sessions_questions() -> None:
     s, other = session(), session()
     with pytest.raises(gt.errors.InvalidParameter, match="another session"):
-        s.batch([s.sql("SELECT COUNT(*) AS n FROM trips"), other.sql("SELECT COUNT(*) AS n FROM trips")], epsilon=1)
+        s.batch([s.sql("SELECT COUNT(*) AS n FROM trips"), other.sql("SELECT COUNT(*) AS n FROM trips")]).answer(
+            epsilon=1
+        )
     with pytest.raises(gt.errors.InvalidParameter, match="is empty"):
-        s.batch([], epsilon=1)
+        s.batch([]).answer(epsilon=1)
 
 
 def test_bounds_are_suggested_at_the_cost_that_was_stated() -> None:
@@ -160,7 +164,7 @@ def test_parts_say_what_they_are_and_whose_rows_they_leave_out() -> None:
     with gt.protect(rows, name="t", rows_per_person=2, **said) as s:
         parts = s.partition("kind")
         query = parts["a"].sql("SELECT COUNT(*) AS n FROM t")
-        for told in (query.quote(epsilon=1).remarks, query.answer(epsilon=1).notes):
+        for told in (query.quote(epsilon=1).notes, query.answer(epsilon=1).notes):
             assert any("parts_per_person" in each for each in told)
         whole = s.partition("kind", parts_per_person=2)["a"].sql("SELECT COUNT(*) AS n FROM t").quote(epsilon=1)
-        assert not any("parts_per_person" in each for each in whole.remarks)
+        assert not any("parts_per_person" in each for each in whole.notes)

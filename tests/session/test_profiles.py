@@ -17,7 +17,7 @@ import giveortake as gt
 from cases import all_cases
 from evil_tables import Table, random_table
 from giveortake.answers.terms import least_error
-from giveortake.compile import Caps, Measurement, Spend
+from giveortake.compile import Caps, Measurement, Spend, Terms
 from giveortake.errors import IdempotencyConflict, InvalidParameter, QueryRefused
 from giveortake.privacy import events
 from giveortake.session.profiles import histograms
@@ -30,26 +30,31 @@ from profiled_trips import COUNT, PLENTY, session, trips
 from replay import CHANGES, MODES, Mode, exact_integers
 from tiers import tiered
 
+ONE: Any = {"epsilon": 1}
+SPEND = Spend(epsilon=Fraction(1))
+
+
 # -- what is released -------------------------------------------------------------------------------------------------
 
 
 def test_how_precise_a_profile_will_be_is_told_by_the_request_alone() -> None:
     with session() as asked:
-        alone, beside = (asked.preview_profile(epsilon="0.1", columns=each) for each in ((), ["amount"]))
-    assert "± 30" in alone
-    assert "± 60" in beside
-    assert "300" in beside
+        alone, beside = (asked.profile(columns=each).quote(epsilon="0.1") for each in ((), ["amount"]))
+    assert [round(float(quote.margins["persons"] or 0)) for quote in (alone, beside)] == [30, 60]
+    assert any("± 30" in note for note in alone.notes)
+    assert any("300" in note for note in beside.notes)  # where bounds of a column show
+    assert (alone.kind, alone.spend, alone.cost) == ("profile", "ε = 0.1", gt.PureDP("0.1", unit=gt.unit("person")))
 
 
 def test_a_column_that_is_named_twice_is_profiled_once() -> None:
     with session() as asked:
-        once, twice = (asked.profile(epsilon="0.1", by=["region"], columns=["amount"] * n) for n in (1, 200))
+        once, twice = (asked.profile(by=["region"], columns=["amount"] * n).answer(epsilon="0.1") for n in (1, 200))
         assert twice.release_id == once.release_id
         assert [each.release_id for each in asked.profiles()] == [once.release_id]
 
 
 def test_people_are_counted_once_in_each_dimension() -> None:
-    profile = session().profile(epsilon=9_000, by=["region"], columns=["amount"])
+    profile = session().profile(by=["region"], columns=["amount"]).answer(epsilon=9_000)
     assert profile.rows is not None
     assert profile.groups is not None
     assert profile.largest_groups is not None
@@ -68,24 +73,24 @@ def test_where_only_zeros_are_seen_no_bounds_are_suggested() -> None:
     table = pl.DataFrame({"person": range(1000), "fine": [0.0] * 960 + [4.0] * 40})
     said: Any = {"unit": "person", "budget": gt.PureDP(10_000), "rows_per_person": 1, "name": "t"}
     with gt.protect(table, **said) as s:
-        dim = s.profile(epsilon="0.2", columns=["fine"])
+        dim = s.profile(columns=["fine"]).answer(epsilon="0.2")
         assert (dim.bounds, dim.bounds_at("0.99")) == ({}, {})
-        assert s.profile(epsilon=1000, columns=["fine"]).bounds_at("0.99") == {"fine": (0, 4)}
+        assert s.profile(columns=["fine"]).answer(epsilon=1000).bounds_at("0.99") == {"fine": (0, 4)}
         with pytest.raises(InvalidParameter):
-            s.profile(epsilon=1, columns=["fine,person"])
+            s.profile(columns=["fine,person"]).answer(epsilon=1)
 
 
 def test_a_person_without_any_number_has_a_bin_of_their_own() -> None:
     table = pl.DataFrame({"person": [1, 2, 2, 3], "x": [None, 3.0, -1.0, 0.0]})
     with gt.protect(table, unit="person", budget=PLENTY, name="t", threads=1) as s:
-        request = ProfileRequest.of(mechanism_of(s), "t", epsilon=1, by=(), columns=["x"], most_rows=None)
-        counts = exact_integers(request.price()[1].made, engine_of(s))[0].tolist()
+        profile = ProfileRequest.of("t", columns=["x"]).bind(mechanism_of(s), Terms.of(ONE))
+        counts = exact_integers(profile.at(SPEND).parts[1].made, engine_of(s))[0].tolist()
     powers = 81  # from 2^−40 to 2^40
     assert {place: n for place, n in enumerate(counts) if n} == {0: 1, 1: 1, 1 + powers + 42: 1}  # |x| ≤ 4 with −1
 
 
 def test_groups_whose_keys_are_known_end_with_them_and_a_maximum_ends_the_rows() -> None:
-    profile = session().profile(epsilon=1, by=["region"], most_rows=300)
+    profile = session().profile(by=["region"], most_rows=300).answer(epsilon=1)
     assert profile.rows is not None
     assert profile.groups is not None
     assert profile.groups.edges == (1, 2, 3)
@@ -98,18 +103,18 @@ def test_groups_whose_keys_are_known_end_with_them_and_a_maximum_ends_the_rows()
 def test_dimensions_share_the_spend_and_the_event_says_what_that_costs(change: Any) -> None:
     moved = {"add-remove": 1, "change-one": 2}[change]
     s = session(neighbours=change, budget=gt.PureDP(10))
-    s.profile(epsilon=1, by=["region"], columns=["amount"])
+    s.profile(by=["region"], columns=["amount"]).answer(epsilon=1)
     (entry,) = [entry for entry in ledger_of(s).history() if entry.kind == "reserved"]
     event = events.Event.from_json(json.dumps(entry.content["event"]))
     assert isinstance(event, events.Composed)
     scale = Fraction(4 * moved)  # four dimensions
     assert [each.noise_multiplier * moved for each in event.events] == [scale] * 4  # type: ignore[attr-defined]
     assert s.spent == 1
-    mechanism = mechanism_of(s)
-    request = ProfileRequest.of(mechanism, "trips", epsilon=1, by=["region"], columns=["amount"], most_rows=None)
-    assert {each.made.noises[0] for each in request.price()} == {request.noise}
-    for each in request.price():
-        (measure,) = each.made.measures
+    profile = ProfileRequest.of("trips", by=["region"], columns=["amount"]).bind(mechanism_of(s), Terms.of(ONE))
+    measurements = profile.at(SPEND).made()
+    assert {made.noises[0] for made in measurements} == {profile.noise(SPEND)}
+    for made in measurements:
+        (measure,) = made.measures
         assert measure.l1 == moved
         assert measure.l2**2 <= moved + Fraction(1, 10**9)
 
@@ -125,24 +130,24 @@ def test_what_cannot_be_profiled_is_refused_at_no_cost() -> None:
         ({"most_rows": 0}, "most_rows"),
     ):
         with pytest.raises(InvalidParameter) as refused:
-            s.profile(epsilon=1, **wrong)
+            s.profile().answer(epsilon=1, **wrong)
         assert refused.value.name == name
     with pytest.raises(InvalidParameter):
-        s.partition("region")["north"].profile(epsilon=1)
+        s.partition("region")["north"].profile().answer(epsilon=1)
     assert s.spent == 0
 
 
 def test_rows_that_are_protected_by_themselves_have_bounds_and_no_caps() -> None:
     with gt.protect(trips(), unit=gt.ROW, budget=PLENTY, name="trips", threads=1) as s:
-        profile = s.profile(epsilon=9_000, columns=["amount"])
+        profile = s.profile(columns=["amount"]).answer(epsilon=9_000)
         assert profile.bounds_at("0.99") == {"amount": (-64, 64)}
         assert profile.caps() == {}
         with pytest.raises(InvalidParameter):
             profile.left_out(rows_per_person=3)
         with pytest.raises(InvalidParameter):
-            s.profile(epsilon=1)
+            s.profile().answer(epsilon=1)
         with pytest.raises(InvalidParameter):
-            s.profile(epsilon=1, by=["region"], columns=["amount"])
+            s.profile(by=["region"], columns=["amount"]).answer(epsilon=1)
 
 
 # -- neighbours -------------------------------------------------------------------------------------------------------
@@ -155,7 +160,7 @@ def measured_dimensions(mode: Mode) -> list[Measurement]:
         columns = [name for name, domain in relation.schema.items() if domain.kind.is_number and name != "p"][:2]
         by = [name for name in relation.schema if name != "p"][:2]
         listed = dimensions_of(relation, by if mode.by_person else (), columns, None)
-        return [mechanism_of(s).measure(each.question(), Caps(), Spend(epsilon=Fraction(1))) for each in listed]
+        return [mechanism_of(s).measured(each.question(), Caps(), Spend(epsilon=Fraction(1))) for each in listed]
 
 
 def moved_by(mode: Mode, made: list[Measurement], table: Table, other: Table) -> list[tuple[int, int]]:
@@ -211,27 +216,27 @@ def test_people_who_are_in_two_bins_are_caught(monkeypatch: pytest.MonkeyPatch) 
 def test_a_profile_is_charged_once_and_found_again(tmp_path: Path) -> None:
     place = tmp_path / "t.ledger"
     with session(ledger=place, budget=gt.PureDP(2)) as s:
-        first = s.profile(epsilon=1, key="mine")
-        assert s.profile(epsilon=1, key="mine").rows == first.rows
-        again = s.profile(epsilon=1)
+        first = s.profile().answer(epsilon=1, key="mine")
+        assert s.profile().answer(epsilon=1, key="mine").rows == first.rows
+        again = s.profile().answer(epsilon=1)
         assert again.rows == first.rows
         assert (len(first.notes), len(again.notes)) == (0, 1)
         with pytest.raises(IdempotencyConflict):
-            s.profile(epsilon="0.5", key="mine")
+            s.profile().answer(epsilon="0.5", key="mine")
         assert s.spent == 1
     with session(ledger=place, budget=gt.PureDP(2)) as s:
-        assert s.profile("trips", epsilon=1).rows == first.rows
+        assert s.profile("trips").answer(epsilon=1).rows == first.rows
         assert [each.rows for each in paid_profiles(mechanism_of(s), "trips")] == [first.rows]
         assert s.spent == 1
         with pytest.raises(gt.errors.BudgetExceeded):
-            s.profile(epsilon=2)
+            s.profile().answer(epsilon=2)
         ledger_of(s).verify()
 
 
 def test_an_analyst_finds_only_what_their_own_level_paid_for(tmp_path: Path) -> None:
     place = tmp_path / "t.ledger"
     with session(ledger=place, budget=gt.PureDP(20)) as s:
-        s.profile(epsilon=1)
+        s.profile().answer(epsilon=1)
         for name in ("ann", "bob"):
             ledger_of(s).analyst(name, datasets=["trips"], budget=gt.PureDP(5))
     with session(ledger=place, budget=gt.PureDP(20), analyst="ann") as ann:
@@ -241,12 +246,12 @@ def test_an_analyst_finds_only_what_their_own_level_paid_for(tmp_path: Path) -> 
         told = query.quote(epsilon=1, rows_per_person=40).left_out
         assert told is not None
         assert not told.profiled
-        first = ann.profile(epsilon=1)
+        first = ann.profile().answer(epsilon=1)
         assert ann.spent == 1
         assert query.quote(epsilon=1, caps="best").left_out.is_known  # type: ignore[union-attr]
     with session(ledger=place, budget=gt.PureDP(20), analyst="bob") as bob:
         assert paid_profiles(mechanism_of(bob), "trips") == []
-        bob.profile(epsilon=1)
+        bob.profile().answer(epsilon=1)
     with session(ledger=place, budget=gt.PureDP(20), analyst="ann") as ann:
         assert [each.release_id for each in ann.profiles()] == [first.release_id]  # nothing tells of bob's
     with session(ledger=place, budget=gt.PureDP(20)) as s:
@@ -256,7 +261,7 @@ def test_an_analyst_finds_only_what_their_own_level_paid_for(tmp_path: Path) -> 
 def test_a_profile_of_another_version_says_nothing(tmp_path: Path) -> None:
     place = tmp_path / "t.ledger"
     with session(ledger=place) as s:
-        s.profile(epsilon=1)
+        s.profile().answer(epsilon=1)
     more = pl.concat([trips(), trips()[:5]])
     domains = {"region": ["north", "south", "west"], "amount": (-50, 50)}
     with gt.protect(more, unit="person", budget=PLENTY, name="trips", ledger=place, domains=domains, threads=1) as s:
@@ -267,7 +272,7 @@ def test_a_profile_of_another_version_says_nothing(tmp_path: Path) -> None:
 
 
 def test_a_profile_prints_what_caps_leave_out_and_draws_noise_and_bias_apart() -> None:
-    profile = session().profile(epsilon=500, most_rows=300, columns=["amount"])
+    profile = session().profile(most_rows=300, columns=["amount"]).answer(epsilon=500)
     text = str(profile)
     assert "rows_per_person=40" in text
     assert "domains={'amount': (-4, 4)}" in text

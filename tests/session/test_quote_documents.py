@@ -29,7 +29,7 @@ MEAN = "SELECT r, AVG(x) AS m, MEDIAN(x) AS q FROM data GROUP BY r"
 def test_every_quote_is_read_as_it_was_written(budget: Any) -> None:
     pure = isinstance(budget, gt.PureDP)
     with small_session(budget=budget) as s:
-        s.profile(epsilon=1)
+        s.profile().answer(epsilon=1)
         for text in (COUNT, MEAN, "SELECT DISTINCT r FROM data"):
             for terms in [*TERMS, *([] if pure else [{"mu": 1}])]:
                 quote = s.sql(text).quote(confidence="0.9", confidence_over="answer", **terms)
@@ -86,8 +86,8 @@ PRICED: dict[str, tuple[Callable[[Any, str], Any], Callable[[Any, str], Any]]] =
         lambda s, spend: s.workload(gt.workload.marginals(["r"])).answer(mu=spend),
     ),
     "counter": (
-        lambda s, spend: s.counter("day", horizon=3, mu=spend).quote(),
-        lambda s, spend: s.counter("day", horizon=3, mu=spend).next(),
+        lambda s, spend: s.counter("day", horizon=3).quote(mu=spend),
+        lambda s, spend: s.counter("day", horizon=3).answer(mu=spend).next(),
     ),
     "fit": (
         lambda s, spend: gt.learn.ClassMeans("r", ["x"], mu=spend).quote(s),

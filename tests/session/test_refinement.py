@@ -40,7 +40,7 @@ def test_refining_combines_answers_into_a_surer_one() -> None:
 def test_questions_of_a_batch_that_differ_in_their_order_alone_are_refined_each_by_itself() -> None:
     with small_session() as session:
         ordered = session.sql(f"{COUNT} ORDER BY 1")
-        first, second = session.batch([session.sql(COUNT), ordered], epsilon="0.5")
+        first, second = session.batch([session.sql(COUNT), ordered]).answer(epsilon="0.5")
         refined = [each.refine(epsilon="0.5") for each in (first, second)]
         assert refined[0].release_id != refined[1].release_id
         assert charges_of(session) == 3

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from golden_requests import PURCHASES, golden_session
 
 import giveortake as gt
+from cases import all_cases
 from giveortake.answers import Answer
-from giveortake.compile import Terms
+from giveortake.compile import Measurement, Spend, Terms
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryFailed, Unprovable
 from giveortake.session import Session
+from giveortake.session.queries import RefinementRequest
+from giveortake.session.releases import paid_release
 from giveortake.session.session import mechanism_of
+from giveortake.workload.results import WorkloadAnswer
 from small_session import COUNT, DOMAINS, FOUND, ROWS, charges_of, small_session
+from tiers import tiered
 
 TOTAL = "SELECT COUNT(*) AS n FROM data"
 AVERAGE = "SELECT r, AVG(x) AS m FROM data WHERE q <> 'q7' GROUP BY r HAVING AVG(x) > 0 ORDER BY m DESC"
@@ -45,8 +54,8 @@ def test_an_answer_is_read_again_by_its_id_as_it_was_and_for_free(tmp_path: Path
     said: Any = {"ledger": tmp_path / "people.ledger", "name": "data"}
     with small_session(**said) as s:
         asked = of_every_kind(s)
-        batch = s.batch([COUNT, s.table().agg(n=gt.count())], epsilon=1, delta="1e-6")
-        s.profile(epsilon=1)  # what it tells of caps came later, and is no part of the answers
+        batch = s.batch([COUNT, s.table().agg(n=gt.count())]).answer(epsilon=1, delta="1e-6")
+        s.profile().answer(epsilon=1)  # what it tells of caps came later, and is no part of the answers
         charged = charges_of(s)
     with small_session(**said) as s:
         for name, answer in asked.items():
@@ -121,7 +130,7 @@ def test_ids_that_name_nothing_of_this_table_are_refused_alike() -> None:
 
 def test_a_batch_says_which_answer_is_meant() -> None:
     with small_session() as s:
-        first, _ = s.batch([COUNT, FOUND], epsilon=1, delta="1e-6")
+        first, _ = s.batch([COUNT, FOUND]).answer(epsilon=1, delta="1e-6")
         for place in (None, 2, -1, True):
             with pytest.raises(InvalidParameter, match="place"):
                 s.release(first.release_id or "", place=place)
@@ -129,7 +138,7 @@ def test_a_batch_says_which_answer_is_meant() -> None:
 
 def test_a_refinement_of_one_question_of_a_batch_is_read_and_refined_as_that_question() -> None:
     with small_session() as s:
-        batch = s.batch([COUNT, TOTAL], epsilon=1)
+        batch = s.batch([COUNT, TOTAL]).answer(epsilon=1)
         for place, answer in enumerate(batch):
             refined = s.refine(answer.release_id or "", place=place, epsilon=1)
             assert is_same(s.release(refined.release_id or ""), refined)
@@ -141,20 +150,21 @@ def test_a_refinement_of_one_question_of_a_batch_is_read_and_refined_as_that_que
 
 def test_a_question_is_measured_at_its_own_keys_alone() -> None:
     with small_session() as s:
-        mechanism, terms = mechanism_of(s), Terms.of({"epsilon": 1})
-        grouped = mechanism.price(s.sql(COUNT).question, terms)
-        total = mechanism.price(s.sql(TOTAL).question, terms)
-        assert grouped.keys is not None
-        assert terms.spend is not None
-        assert mechanism.price_refinement(grouped, terms.spend, grouped.keys).made.event == grouped.made.event
+        mechanism, spend = mechanism_of(s), Spend(epsilon=Fraction(1))
+        grouped, total = (
+            paid_release(mechanism, s.sql(text).answer(epsilon=1).release_id or "", None) for text in (COUNT, TOTAL)
+        )
+        refined = RefinementRequest(grouped).bind(mechanism, Terms.of({"epsilon": 1}))
+        assert refined.event_at(spend) == grouped.priced.event()
+        at_other_keys = RefinementRequest(replace(total, keys=grouped.keys)).bind(mechanism, Terms.of({"epsilon": 1}))
         with pytest.raises(Unprovable):
-            mechanism.price_refinement(total, terms.spend, grouped.keys)
+            at_other_keys.at(spend)
 
 
 def test_a_charge_without_an_answer_lists_and_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     with small_session() as s:
         query = s.sql(COUNT)
-        monkeypatch.setattr("giveortake.session.mechanism.InteractiveMechanism.draw", _fails)
+        monkeypatch.setattr(Measurement, "release", _fails)
         with pytest.raises(QueryFailed):
             query.answer(epsilon=1)
         monkeypatch.undo()
@@ -193,7 +203,7 @@ def test_a_release_about_an_earlier_version_is_read_and_not_refined(tmp_path: Pa
 
 
 def test_what_keeps_no_question_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("giveortake.session.releases.MOST_WISHES", 0)  # a workload that is too large
+    monkeypatch.setattr("giveortake.session.workloads.MOST_WISHES", 0)  # a workload that is too large
     with small_session(ledger=tmp_path / "people.ledger", name="data") as s:
         counted = s.workload(gt.workload.marginals(["r"])).answer(epsilon=1, rows_per_person=3)
         with pytest.raises(Unprovable):
@@ -207,3 +217,53 @@ def test_a_plan_is_asked_as_it_was_written() -> None:
         assert again.question == query.question
         assert again.answer(epsilon=1).to_dict() == query.answer(epsilon=1).to_dict()
         assert charges_of(s) == 1
+
+
+WITHOUT_RECORD = {
+    "moments",
+    "statistical query",
+    "contingency",
+    "descent",
+    "output perturbation",
+}  # functions, not values
+OF_EVERY_KIND = ("refinement", "batch", "workload", "counter", "profile", "part", "weights", "synthesis", "ridge")
+
+
+@all_cases("name", tiered([*OF_EVERY_KIND, "clusters", "descent"], [*PURCHASES]))
+def test_whatever_was_bought_is_read_by_its_id_as_it_was_and_nothing_is_written(name: str) -> None:
+    with golden_session() as s:
+        bought = list(PURCHASES[name](s))
+        ledger = mechanism_of(s).ledger
+        before = len(list(ledger.entries()))
+        for record in s.releases():
+            if name in WITHOUT_RECORD:
+                with pytest.raises(Unprovable):
+                    s.release(record.id)
+                continue
+            if "run" in (record.record or {}):
+                _require_same_run(s.release(record.id), bought)
+                continue
+            numbers = Counter(number for answer in bought for number in _numbers(answer, record.id))
+            assert numbers <= Counter(number for table in s.release_tables(record.id) for number in _numbers(table))
+            assert numbers or name == "profile"  # which was given as a document
+        assert len(list(ledger.entries())) == before
+
+
+def _numbers(answer: Any, release_id: str | None = None) -> list[float]:
+    """All numbers of an answer, or of one under this id."""
+    if not isinstance(answer, Answer | WorkloadAnswer) or (release_id is not None and answer.release_id != release_id):
+        return []
+    tables = [answer] if isinstance(answer, Answer) else list(answer)
+    cells = [cell for table in tables for column in table.to_dict().values() for cell in column]
+    return [cell for cell in cells if isinstance(cell, float)]
+
+
+def _require_same_run(read: Any, bought: list[Any]) -> None:
+    (first,) = (release for release in bought if isinstance(release, type(read)))
+    if isinstance(read, gt.synth.SyntheticTable):
+        assert list(map(repr, read.measured)) == list(map(repr, first.measured))  # to which models are fitted
+        assert read.rows == first.rows
+    else:
+        assert read.model_.to_dict() == first.model_.to_dict()
+        assert read.provenance_.release_id == first.provenance_.release_id
+        assert (read.target, read.features) == (first.target, first.features)

@@ -213,18 +213,27 @@ def test_no_public_name_leads_from_a_session_to_rows_or_exact_counts(
             "found keys": found_keys.answer(epsilon=LITTLE),
             "quantile": s.sql("SELECT MEDIAN(x) AS q, COUNT(DISTINCT note) AS d FROM t").answer(rho=LITTLE),
             "stream": by_region.stream(epsilon=LITTLE),
-            "batch": s.batch([by_region, "SELECT COUNT(*) AS n FROM t"], mu="1e-9"),
+            "batch": s.batch([by_region, "SELECT COUNT(*) AS n FROM t"]).answer(mu="1e-9"),
             "partition": parts,
             "part's answer": parts["north"].sql("SELECT COUNT(*) AS n FROM t").answer(epsilon=LITTLE),
-            "profile": s.profile(epsilon=LITTLE, by=["region"], columns=["x"]),
+            "profile": s.profile(by=["region"], columns=["x"]).answer(epsilon=LITTLE),
             "suggestion": s.suggest_bounds(epsilon=LITTLE, by=["region"], columns=["x"]),
             "check": s.check_bounds(epsilon=LITTLE, by=["region"], columns=["x"]),
+            "workload": s.workload(gt.workload.marginals(["region"])).answer(mu="1e-9", rows_per_person=3),
             "frame": s.table().join("zones", on="region", column="zone").derive(y=gt.col("x") * 2),
             "grouped": framed,
             "frame's query": framed.agg(n=gt.count(), m=gt.mean("x")),
             "errors": refusals(s, monkeypatch),
         }
         assert leaks(roots) == []
+
+
+def test_no_public_name_leads_from_weights_to_rows_or_exact_counts() -> None:
+    with session(unit=gt.ROW) as s:
+        asked = s.weights(["region"])
+        weights = asked.answer(rho="1e-18")
+        counts = [weights.count({"region": "north"}), weights.answers(), s.release(weights.release_id)]
+        assert leaks({"asked": asked, "quote": asked.quote(rho="1e-18"), "weights": weights, "counts": counts}) == []
 
 
 def test_a_closed_session_leads_nowhere_either() -> None:

@@ -117,13 +117,14 @@ def test_every_face_says_what_counts_and_never_how_many_rows_belong_to_nobody() 
 
 def test_a_counter_says_that_intervals_are_for_the_noise_and_what_the_cap_leaves_out() -> None:
     with session(rows_per_person=1) as s:
-        counter = s.counter("day", horizon=3, mu="1/10")
-        for face in (str(counter.quote()), repr(counter.next()), counter.next().to_html()):
+        asked = s.counter("day", horizon=3)
+        counter = asked.answer(mu="1/10")
+        for face in (str(asked.quote(mu="1/10")), repr(counter.next()), counter.next().to_html()):
             assert "for the noise; what caps leave out is not in them" in face
             assert "how much the caps leave out is not known" in face
     with session(unit=gt.ROW) as s:
-        alone = s.counter("day", horizon=3, mu="1/10")
-        assert "for the noise" not in f"{alone.quote()}{alone.next()}"
+        alone = s.counter("day", horizon=3)
+        assert "for the noise" not in f"{alone.quote(mu='1/10')}{alone.answer(mu='1/10').next()}"
 
 
 def test_a_refined_answer_and_a_large_spend_say_what_they_mean(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from giveortake.errors import InvalidParameter
 from giveortake.session import Query, Session
 
 TEXT = "SELECT COUNT(*) AS n FROM t"
-STATED: list[Callable[..., Any]] = [Query.quote, Query.answer, Query.stream, Session.batch, Answer.refine]
+STATED: list[Callable[..., Any]] = [Query.quote, Query.answer, Query.stream, Answer.refine]
 Asking = Callable[..., Any]
 
 
@@ -34,7 +34,7 @@ def ways(s: Session) -> dict[str, Asking]:
         "quote": query.quote,
         "answer": query.answer,
         "stream": query.stream,
-        "batch": lambda **terms: s.batch([query], **terms),
+        "batch": lambda **terms: s.batch([query]).answer(**terms),
         "refine": query.answer(epsilon="0.5").refine,
     }
 
@@ -111,5 +111,5 @@ def test_a_quote_of_a_mean_gives_an_example_and_advises_nothing_that_cannot_be_l
         )
         assert "± 30" in str(mean)
         assert [any("fewer" in each for each in quote.advice) for quote in (mean, both)] == [False, True]
-        assert any("CLAMP" in each for each in median.remarks)
+        assert any("CLAMP" in each for each in median.notes)
         assert not any("CLAMP" in each for each in median.advice)

@@ -14,7 +14,6 @@ import giveortake as gt
 from engine_places import OTHERS, place
 from giveortake.mechanisms import DiscoveredHistogram, Laplace
 from giveortake.session import storage
-from giveortake.session.mechanism import InteractiveMechanism
 from waiting import LONGEST
 
 TEXT = "SELECT k, d, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY k, d"
@@ -259,14 +258,13 @@ def test_streams_come_from_everywhere(where: str, request: pytest.FixtureRequest
 def test_of_two_who_ask_at_once_one_answer_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second asks while the first one has drawn and not settled yet."""
     drawn = threading.Event()
-    sound = InteractiveMechanism.draw
+    sound = storage.content_of
 
-    def announced(*given: Any) -> Any:
-        part = sound(*given)
+    def announced(parts: Any) -> Any:
         drawn.set()
-        return part
+        return sound(parts)
 
-    monkeypatch.setattr(InteractiveMechanism, "draw", announced)
+    monkeypatch.setattr(storage, "content_of", announced)
     with session(ledger=tmp_path / "t.ledger", spool=tmp_path / "kept") as s, ThreadPoolExecutor(2) as pool:
         first = pool.submit(lambda: columns(s.sql(TEXT).stream(**SPEND, key="mine")))
         assert drawn.wait(LONGEST)

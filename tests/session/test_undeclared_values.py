@@ -42,17 +42,17 @@ def test_a_misspelt_category_is_remarked_before_and_after_and_what_may_occur_is_
     ]
     with session() as s:
         for text in remarked:
-            for notes in (s.sql(text).quote(epsilon=1).remarks, s.sql(text).answer(epsilon=1).notes):
+            for notes in (s.sql(text).quote(epsilon=1).notes, s.sql(text).answer(epsilon=1).notes):
                 assert any("'surgry'" in note and "`ward`" in note for note in notes), text
         for text in others:
-            assert not any("`ward`" in note for note in s.sql(text).quote(epsilon=1).remarks), text
+            assert not any("`ward`" in note for note in s.sql(text).quote(epsilon=1).notes), text
 
 
 def test_a_comparison_with_null_is_remarked() -> None:
     with session() as s:
         for condition, is_remarked in (("ward = NULL", True), ("NOT ward <> NULL", True), ("ward IS NULL", False)):
             quote = s.sql(f"SELECT COUNT(*) AS n FROM stays WHERE {condition}").quote(epsilon=1)
-            assert any("NULL" in note for note in quote.remarks) == is_remarked
+            assert any("NULL" in note for note in quote.notes) == is_remarked
 
 
 def test_every_key_says_what_becomes_of_values_that_no_domain_allows() -> None:
@@ -104,7 +104,7 @@ def test_sums_of_listed_numbers_say_that_others_count_as_the_nearest() -> None:
     with session(domains={"number": [1, 2, 3]}) as s:
         for measured in ("SUM(number)", "AVG(number * 2)", "MEDIAN(number)"):
             query = s.sql(f"SELECT {measured} AS x FROM stays")
-            for notes in (query.quote(epsilon=1).remarks, query.answer(epsilon=1).notes):
+            for notes in (query.quote(epsilon=1).notes, query.answer(epsilon=1).notes):
                 assert any("`number`" in note and "nearest" in note for note in notes), measured
         for measured in ("COUNT(number)", "AVG(CASE WHEN number = 2 THEN 1 ELSE 0 END)", "SUM(CLAMP(number, 1, 3))"):
             answer = s.sql(f"SELECT {measured} AS x FROM stays").answer(epsilon=1)

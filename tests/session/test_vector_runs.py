@@ -23,6 +23,7 @@ from giveortake.privacy import events
 from giveortake.session import Session
 from giveortake.session.learning_data import LearningData
 from giveortake.session.session import mechanism_of
+from inside import begun
 from replay import Revealing
 from tiers import tiered
 
@@ -64,7 +65,7 @@ def test_a_run_of_sums_is_one_gaussian_charge_however_many_sums_it_draws() -> No
         data = LearningData.of(s)
         asked = _asked(data, "gram", 500)
         request = data.request([asked], Spend(mu=MU), {"learner": "test"}, "a model of t")
-        with request.begin(None) as run:
+        with begun(request) as run:
             for place in range(4):
                 run.add_up(f"step {place}", asked, MU / 2 * (1 - Fraction(1, 2**30)))
             with pytest.raises(BudgetExceeded):
@@ -74,7 +75,7 @@ def test_a_run_of_sums_is_one_gaussian_charge_however_many_sums_it_draws() -> No
         assert request.event == events.Gaussian(2)
         assert request.promise == gt.GaussianDP(MU, unit=gt.unit("who"))
         assert s.spent == MU**2
-        with request.begin(None) as again:
+        with begun(request) as again:
             assert [step.names for step in again.steps] == [(f"step {place}",) for place in range(4)]
             assert not again.charged
 
@@ -85,14 +86,14 @@ def test_an_interrupted_run_goes_on_with_what_was_kept(monkeypatch: pytest.Monke
         asked = _asked(data, "gradient", 500)
         request = data.request([asked], Spend(mu=MU), {"learner": "test"}, "a model of t")
         engine = mechanism_of(s).engine
-        with suppress(KeyboardInterrupt), request.begin(None) as run:
+        with suppress(KeyboardInterrupt), begun(request) as run:
             first = run.add_up("first", asked, MU / 2)
             monkeypatch.setattr(type(engine), "vectors", _interrupted)
             run.add_up("second", asked, MU / 2)
         with pytest.raises(MechanismSpent):
             run.add_up("second", asked, MU / 2)
         monkeypatch.undo()
-        with request.begin(None) as again:
+        with begun(request) as again:
             (kept,) = again.steps
             assert np.array_equal(kept.steps, first.steps)  # type: ignore[union-attr]
             again.add_up("second", asked, MU / 2)

@@ -13,7 +13,9 @@ import giveortake as gt
 from cases import all_cases
 from giveortake.compile import Caps, Spend, measurement
 from giveortake.session import Session
-from giveortake.session.runs import RunRequest
+from giveortake.session.runs import Run
+from giveortake.session.session import mechanism_of
+from inside import begun
 from small_session import FOUND, small_session
 from tiers import tiered
 
@@ -52,7 +54,7 @@ def test_a_question_may_cost_the_whole_budget(kind: Any, term: str, asked: str, 
 def test_a_batch_may_cost_the_whole_budget(kind: Any, term: str) -> None:
     with small_session(budget=kind("1/10")) as session:
         terms: Any = {term: "1/10"}
-        session.batch([session.sql(COUNT), session.sql(SEVERAL), session.sql(MEDIAN)], **terms)
+        session.batch([session.sql(COUNT), session.sql(SEVERAL), session.sql(MEDIAN)]).answer(**terms)
         assert 0 <= _left(session) < DUST
 
 
@@ -60,7 +62,7 @@ def test_a_batch_may_cost_the_whole_budget(kind: Any, term: str) -> None:
 def test_a_counter_may_cost_the_whole_budget(kind: Any, term: str) -> None:
     with small_session(budget=kind("1/10"), domains={"p": (0, 59)}, unit=gt.ROW) as session:
         terms: Any = {term: "1/10"}
-        session.counter("p", horizon=3, **terms).next()
+        session.counter("p", horizon=3).answer(**terms).next()
         assert 0 <= _left(session) < Fraction(1, 2**40)  # its noise has few digits
 
 
@@ -75,7 +77,9 @@ def test_a_workload_may_cost_the_whole_budget(kind: Any, term: str) -> None:
 @all_cases("whole", ["1/10", "1/1009"])
 def test_a_run_may_cost_the_whole_budget(whole: str) -> None:
     with small_session(budget=gt.ZCDP(whole), rows_per_person=3) as session:
-        with RunRequest.of(session, "data", Fraction(whole), {}, "a run").begin(None) as run:
+        mechanism = mechanism_of(session)
+        relation = mechanism.origin.relations["data"]
+        with begun(Run.of_tables(mechanism, relation, Spend(rho=Fraction(whole)), {}, "a run")) as run:
             run.settle()
         assert 0 <= _left(session) < DUST
 

@@ -62,7 +62,7 @@ def world() -> Iterator[Any]:
             q=query,
             t=session.table("people"),
             a=query.answer(epsilon="0.1"),
-            p=session.profile(epsilon="0.1"),
+            p=session.profile().answer(epsilon="0.1"),
             parts=session.partition("c"),
         )
 
@@ -73,12 +73,15 @@ BY_NAME: list[tuple[str, Call]] = [  # arguments that are taken by name alone
     ("epsilon", lambda w: w.q.stream(0.1)),
     ("epsilon", lambda w: w.t.agg(n=gt.count()).answer(0.1)),
     ("epsilon", lambda w: w.a.refine(0.1)),
-    ("epsilon", lambda w: w.s.batch([w.q], 0.1)),
+    ("epsilon", lambda w: w.s.batch([w.q]).answer(0.1)),
     ("epsilon", lambda w: w.s.workload(WORKLOAD).answer(1)),
     ("epsilon", lambda w: w.s.workload(WORKLOAD).quote(1)),
     ("up_to", lambda w: w.gt.workload.marginals(["c"], 2)),
     ("of", lambda w: w.gt.workload.total("x")),
-    ("epsilon", lambda w: w.s.profile("people", 0.1)),
+    ("by", lambda w: w.s.profile("people", 0.1)),
+    ("epsilon", lambda w: w.s.profile("people").answer(0.1)),
+    ("epsilon", lambda w: w.s.counter("day", horizon=5).answer(0.1)),
+    ("accuracy", lambda w: w.s.weights(["c"], "0.1")),
     ("epsilon", lambda w: w.s.suggest_bounds(0.1)),
     ("horizon", lambda w: w.s.counter("x", 5)),
     ("unit", lambda w: w.gt.protect(FRAME, "u")),
@@ -112,16 +115,29 @@ MISSING: list[tuple[str, Call]] = [
     ("utilities", lambda w: w.gt.exponential({"a": 1}, sensitivity=1, epsilon=1)),
     ("truth", lambda w: w.gt.local.Poll()),
     ("on", lambda w: w.t.join("p")),
-    ("epsilon", lambda w: w.s.profile()),
+    ("epsilon", lambda w: w.s.profile().answer()),
+    ("epsilon", lambda w: w.s.batch([w.q]).answer()),
+    ("epsilon", lambda w: w.s.weights(["c"]).quote()),
+    ("queries", lambda w: w.s.batch()),
     ("sensitivity", lambda w: w.gt.laplace(5, epsilon=1)),
     ("epsilon", lambda w: w.gt.laplace(5, sensitivity=1)),
     ("token", lambda w: w.gt.connect("http://localhost")),
 ]
 WRONG: list[tuple[str, Call]] = [
-    ("queries", lambda w: w.s.batch(0.1, epsilon=1)),
-    ("queries", lambda w: w.s.batch(w.q, epsilon=1)),
-    ("queries", lambda w: w.s.batch([5], epsilon=1)),
-    ("queries", lambda w: w.s.batch({"a": w.q}, epsilon=1)),
+    ("queries", lambda w: w.s.batch(0.1).answer(epsilon=1)),
+    ("queries", lambda w: w.s.batch(w.q).answer(epsilon=1)),
+    ("queries", lambda w: w.s.batch([5]).answer(epsilon=1)),
+    ("queries", lambda w: w.s.batch({"a": w.q}).answer(epsilon=1)),
+    ("queries", lambda w: w.s.batch([w.s.profile()])),
+    ("rho", lambda w: w.s.profile().answer(rho=1)),
+    ("margin", lambda w: w.s.weights(["c"]).answer(margin=1)),
+    ("n", lambda w: w.s.batch([w.q]).answer(epsilon=1, n=5)),
+    ("columns", lambda w: w.s.weights("c")),
+    *((name, lambda w, name=name: w.s.batch([w.q], **{name: 1})) for name in ("epsilon", "key", "rows_per_person")),
+    *((name, lambda w, name=name: w.s.workload(WORKLOAD, **{name: 1})) for name in ("epsilon", "key")),
+    *((name, lambda w, name=name: w.s.counter("day", horizon=5, **{name: 1})) for name in ("rho", "key")),
+    *((name, lambda w, name=name: w.s.weights(["c"], **{name: 1})) for name in ("epsilon", "delta")),
+    ("epsilon", lambda w: w.s.profile(epsilon=1)),
     ("table", lambda w: w.s.table(5)),
     ("table", lambda w: w.t.join(w.t, on="u")),
     ("table", lambda w: w.t.join(FRAME, on="c")),
@@ -146,7 +162,7 @@ WRONG: list[tuple[str, Call]] = [
     ("answer", lambda w: w.gt.plot.intervals(FRAME)),
     ("epsilon", lambda w: w.gt.local.Mean(0, 200, epsilon=1)),
     ("answer", lambda w: w.gt.local.Poll(truth="1/2").randomize(["maybe"])),
-    ("columns", lambda w: w.s.profile(epsilon=1, columns=5)),
+    ("columns", lambda w: w.s.profile(columns=5).answer(epsilon=1)),
     ("weights", lambda w: w.gt.workload.marginals(["c"], weights=5)),
     ("budget", lambda w: _protected(budget=1)),
     ("budget", lambda w: _protected(budget=(1, 1e-6))),
@@ -297,6 +313,7 @@ def test_a_table_that_is_not_in_a_workload_is_not_found(world: Any) -> None:
 def test_rows_to_predict_are_lists_and_features_may_be_an_array_of_names(world: Any) -> None:
     names: Any = np.array(["c"])
     model = gt.learn.LinearRegression("x", names, epsilon="0.1", delta="1e-7").fit(world.s)
+    assert world.s.release(model.provenance_.release_id).features == ["c"]
     for wrong in ({"c": "aba"}, "a"):
         with pytest.raises(InvalidParameter) as refused:
             model.predict(wrong)
@@ -386,8 +403,8 @@ TABLES: dict[str, Any] = {
 
 def test_no_refusal_tells_what_is_in_a_table(world: Any) -> None:
     calls: list[Callable[[Any], object]] = [
-        lambda table: world.s.profile(table, epsilon=1),
-        lambda table: world.s.batch(table, epsilon=1),
+        lambda table: world.s.profile(table).answer(epsilon=1),
+        lambda table: world.s.batch(table).answer(epsilon=1),
         world.s.table,
         lambda table: world.q.answer(epsilon=table),
         lambda table: _protected(table=table),

@@ -106,7 +106,7 @@ def test_every_engine_counts_the_same_tables_and_the_same_first_rows(
         else:
             assert 0 < found.sum() < sum(exactly)
     _require_scaled(session, table)
-    counter = session.counter("d", horizon=3, rho=1)
+    counter = session.counter("d", horizon=3).answer(rho=1)
     first = table.sort("d").group_by("id", maintain_order=True).head(2)
     days = [dt.date(2024, 1, day) for day in ((1, 2) if name == "spark" else (1, 2, 3))]
     expected = np.cumsum([len(first.filter(pl.col("d").eq(day))) for day in days]).tolist()

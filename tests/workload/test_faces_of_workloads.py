@@ -137,7 +137,7 @@ def test_names_that_sql_gives_are_those_of_the_answer_and_cost_nothing_more() ->
     ]
     assert "heads_consistent" in str(answer["town"])
     assert next(line["table"] for line in named.quote(rho=1).lines) == ("town", "gender")
-    assert named.quote(rho=1).rms == plain.quote(rho=1).rms
+    assert named.quote(rho=1).facts == plain.quote(rho=1).facts
     alias = session.workload("SELECT city AS town, COUNT(*) AS heads FROM staff GROUP BY ROLLUP (town)")
     assert alias.answer(rho=1).tables == (("town",), ())
     with pytest.raises(QueryRefused, match="`again` repeats `n`"):
@@ -187,5 +187,5 @@ def test_a_workload_says_what_caps_and_bounds_do_on_every_face() -> None:
         assert all(str(quote.left_out) in html.unescape(face) for face in faces)
         assert one.value == pytest.approx(30, abs=0.1)  # 28 of them are older
         assert any("`age`" in note for note in one.notes)
-        s.profile(epsilon=10**6, most_rows=1)
+        s.profile(most_rows=1).answer(epsilon=10**6)
         assert query.quote(epsilon=10**6).left_out.high == 0  # type: ignore[union-attr]  # (a profile tells)

@@ -17,6 +17,7 @@ from cases import all_cases
 from giveortake.answers.terms import Caps
 from giveortake.errors import BudgetExceeded, InvalidParameter, Unpriced
 from giveortake.session import Session
+from inside import line_of
 from tiers import tiered
 
 DOMAINS: dict[str, Any] = {"city": ["Rome", "Oslo", "Bern"], "sex": ["m", "f"], "day": (0, 63)}
@@ -83,9 +84,9 @@ def test_a_margin_is_bought_with_the_noise_that_takes_less_of_the_budget() -> No
     with _session() as session:
         few, many = session.workload(FEW).quote(margin=20), session.workload(TABLES).quote(margin=300)
         assert few.spend.startswith("ε")
-        assert few.remarks[0].startswith("Laplace noise")
+        assert few.notes[0].startswith("Laplace noise")
         assert many.spend.startswith("μ")
-        assert many.remarks[0].startswith("Gaussian noise")
+        assert many.notes[0].startswith("Gaussian noise")
 
 
 def test_a_quote_says_where_the_other_noise_is_better_and_it_is() -> None:
@@ -100,7 +101,7 @@ def test_a_quote_says_where_the_other_noise_is_better_and_it_is() -> None:
         assert other.share is not None
         assert dear.share is not None
         assert other.share <= dear.share
-        narrower = 1 - other.line("sex")["margin"] / dear.line("sex")["margin"]
+        narrower = 1 - float(other.margins["sex"] or 0) / float(dear.margins["sex"] or 0)
         assert abs(narrower - int(found[2]) / 100) < 0.01
         assert advice in str(dear)
         assert not other.advice
@@ -115,7 +116,10 @@ def test_a_quote_and_an_answer_say_the_share_the_caps_and_how_sure() -> None:
         assert all(fact in text for fact in ("11.4 %", "90 %", str(Caps(rows_per_person=3))))
         assert (told["confidence"], told["contributions"]) == ("9/10", str(Caps(rows_per_person=3)))
         assert abs(told["share"] - 0.114) < 0.001
-        assert quote.margins["city", "sex"] == quote.line("city", "sex")["margin"]
+        assert {*quote.margins} == {"city", "sex", "city × sex", "day_below", "total"}
+        both = session.workload(TABLES + gt.workload.marginals(["day"])).quote(rho="1/100").margins
+        assert float(both["day_below"] or 0) > float(both["day"] or 0) > 0  # of a border, and of one day
+        assert quote.margins["city × sex"] == line_of(quote, "city", "sex")["margin"]
         page = quote._repr_html_()
         assert all(fact in page for fact in ("11.4 %", "90 %", str(Caps(rows_per_person=3))))
         fewer = session.workload(TABLES).answer(rho="1/100", rows_per_person=2)
@@ -162,7 +166,7 @@ def test_a_run_that_is_too_dear_is_refused_in_the_terms_in_which_it_was_asked(
             if of_synthesis:
                 gt.synth.synthesize(session, columns=["city", "sex"], epsilon=epsilon, delta="1e-7")
             else:
-                session.multiplicative_weights(["city", "sex"], epsilon=epsilon, delta="1e-7").close()
+                session.weights(["city", "sex"]).answer(epsilon=epsilon, delta="1e-7")
 
         with pytest.raises(BudgetExceeded) as refused:
             ask(30)
@@ -176,10 +180,10 @@ def test_a_run_that_is_too_dear_is_refused_in_the_terms_in_which_it_was_asked(
 def test_a_counter_that_is_too_dear_is_refused_alike_and_may_spend_the_whole_budget() -> None:
     with _session(budget=gt.ZCDP("1/10")) as session:
         with pytest.raises(BudgetExceeded):
-            session.counter("day", horizon=5, rho=9).next()
-        session.counter("day", horizon=5, rho="1/10").next()
+            session.counter("day", horizon=5).answer(rho=9).next()
+        session.counter("day", horizon=5).answer(rho="1/10").next()
         with pytest.raises(BudgetExceeded):
-            session.counter("day", horizon=6, rho="1/10").next()
+            session.counter("day", horizon=6).answer(rho="1/10").next()
 
 
 def test_gaussian_noise_on_a_budget_of_pure_epsilon_is_refused_with_what_to_do() -> None:
@@ -188,9 +192,9 @@ def test_gaussian_noise_on_a_budget_of_pure_epsilon_is_refused_with_what_to_do()
             session.workload(TABLES).answer(rho="1/100")
         session.workload(TABLES).answer(epsilon="1/2")
         with pytest.raises(Unpriced, match=r"cannot pay .*\n\n.*gt.ApproxDP"):
-            session.counter("day", horizon=5, rho="1/100").next()
+            session.counter("day", horizon=5).answer(rho="1/100").next()
         with pytest.raises(Unpriced, match=r"cannot pay .*\n\n.*gt.ApproxDP"):
-            session.multiplicative_weights(["city", "sex"], epsilon="1/2", delta="1e-7")
+            session.weights(["city", "sex"]).answer(epsilon="1/2", delta="1e-7")
 
 
 def test_an_analyst_is_told_what_fits_their_own_budget(tmp_path: Path) -> None:

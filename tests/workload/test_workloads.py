@@ -19,10 +19,12 @@ import giveortake as gt
 from cases import all_cases
 from giveortake.compile import Caps, Spend
 from giveortake.errors import BudgetExceeded, InvalidParameter, NotFound, QueryRefused
+from giveortake.session.quotes import Quote
 from giveortake.session.session import mechanism_of
 from giveortake.workload.bound_workload import BoundWorkload
 from giveortake.workload.measurement import measured
 from giveortake.workload.results import WorkloadAnswer
+from inside import line_of
 from statistics_of_draws import ALPHA
 
 GREAT: list[dict[str, Any]] = [{"mu": 10**4}, {"epsilon": 10**5}]
@@ -115,11 +117,9 @@ def test_a_quote_reads_no_row_and_costs_nothing_and_says_what_an_equal_split_wou
     query = session.workload(gt.workload.marginals(COLUMNS, up_to=2))
     quote = query.quote(rho="1/10")
     assert session.spent == 0
-    assert quote.rms < quote.equal_rms == pytest.approx(math.sqrt(6 / 0.2))
-    assert quote.line("sex", "age")["sd"] < quote.equal_rms
-    with pytest.raises(InvalidParameter):
-        quote.line("nothing")
-    assert "equal split" in str(quote)
+    assert quote.facts["rms"] < quote.facts["equal_rms"] == pytest.approx(math.sqrt(6 / 0.2))
+    assert line_of(quote, "sex", "age")["sd"] < quote.facts["equal_rms"]
+    assert [name in str(quote) for name in ("equal sd", "equal rms", "age × sex")] == [True] * 3
     assert quote.admitted
     assert query.answer(rho="1/10").lines() == list(quote.lines)
 
@@ -181,7 +181,7 @@ def test_the_noise_keeps_the_promise_in_every_relation(neighbours: str, spend: d
     assert quote.cost == answer.cost
     added = _session(budget=gt.ApproxDP(10, "1e-6")).workload(gt.workload.marginals(COLUMNS)).quote(**spend)
     if neighbours == "change-one":
-        assert quote.rms > 1.2 * added.rms
+        assert quote.facts["rms"] > 1.2 * added.facts["rms"]
 
 
 def test_under_change_one_the_total_costs_nothing_beside_other_tables() -> None:
@@ -189,10 +189,10 @@ def test_under_change_one_the_total_costs_nothing_beside_other_tables() -> None:
     tables = gt.workload.marginals(["age", "sex"])
     alone = _session(**said).workload(tables).quote(rho="1/10")
     with_total = _session(**said).workload(tables + gt.workload.total()).quote(rho="1/10")
-    assert with_total.line("age", "sex")["sd"] == pytest.approx(alone.line("age", "sex")["sd"], rel=1e-6)
-    assert with_total.line()["sd"] < alone.line("age", "sex")["sd"]
+    assert line_of(with_total, "age", "sex")["sd"] == pytest.approx(line_of(alone, "age", "sex")["sd"], rel=1e-6)
+    assert line_of(with_total)["sd"] < line_of(alone, "age", "sex")["sd"]
     total = _session(**said).workload(gt.workload.total()).quote(rho="1/2")
-    assert total.line()["sd"] == pytest.approx(
+    assert line_of(total)["sd"] == pytest.approx(
         math.sqrt(1 + 1 / 12), rel=1e-6
     )  # a row may become one of no declared value
 
@@ -202,7 +202,7 @@ def test_the_greatest_noise_is_less_if_that_is_what_is_minimised() -> None:
     asked = gt.workload.marginals(["age", "sex", "region", "day"], up_to=2)
     rms, maximum = (session.workload(asked, minimise=each).quote(rho="1/10") for each in ("rms", "maximum"))
     assert max(line["sd"] for line in maximum.lines) < max(line["sd"] for line in rms.lines)
-    assert maximum.rms > rms.rms
+    assert maximum.facts["rms"] > rms.facts["rms"]
     with pytest.raises(InvalidParameter, match="minimise"):
         session.workload(asked, minimise="mean")
 
@@ -211,8 +211,8 @@ def test_a_weight_makes_a_table_surer() -> None:
     session = _session()
     plain = session.workload(gt.workload.marginals(COLUMNS)).quote(mu=1)
     heavy = session.workload(gt.workload.marginals(COLUMNS, weights={("sex", "age"): 20, 1: "0.5"})).quote(mu=1)
-    assert heavy.line("age", "sex")["sd"] < plain.line("age", "sex")["sd"]
-    assert heavy.line("region")["sd"] > plain.line("region")["sd"]
+    assert line_of(heavy, "age", "sex")["sd"] < line_of(plain, "age", "sex")["sd"]
+    assert line_of(heavy, "region")["sd"] > line_of(plain, "region")["sd"]
 
 
 def test_a_margin_is_reached_with_no_more_than_it_takes() -> None:
@@ -228,9 +228,9 @@ def test_persons_pay_for_every_row_that_counts() -> None:
     with pytest.raises(QueryRefused):
         query.quote(mu=1)
     one, three = (query.quote(mu="1/100", rows_per_person=each) for each in (1, 3))
-    assert three.rms == pytest.approx(3 * one.rms, rel=1e-4)
+    assert three.facts["rms"] == pytest.approx(3 * one.facts["rms"], rel=1e-4)
     found = query.answer(mu=10_000, rows_per_person=10**4)
-    assert query.quote(mu=10_000, rows_per_person=10**4).line("age", "sex")["sd"] < 10 / 8  # eight deviations
+    assert line_of(query.quote(mu=10_000, rows_per_person=10**4), "age", "sex")["sd"] < 10 / 8  # eight deviations
     for row in found["age", "sex"].rows():
         assert row["n"] == pytest.approx(_exactly(table, ("age", "sex"))[row["age"], row["sex"]], abs=10)
 
@@ -330,7 +330,7 @@ def test_with_a_norm_all_rows_of_a_person_count_and_the_noise_follows_the_norm()
     session = _session(unit="id", budget=gt.ZCDP(10**9))
     short, long = (session.workload(w, norm=norm) for norm in ("3/2", 600))
     quotes = [each.quote(mu=1) for each in (short, long)]
-    assert quotes[1].rms / quotes[0].rms == pytest.approx(400, rel=0.01)
+    assert quotes[1].facts["rms"] / quotes[0].facts["rms"] == pytest.approx(400, rel=0.01)
     assert quotes[0].caps is None
     assert "scaled down" in str(quotes[0])
     table, exactly = _people(), _exactly(_people(), ("age", "sex"))
@@ -404,7 +404,8 @@ def test_all_faces_show_the_tables(tmp_path: Path) -> None:
     query = _session().workload(gt.workload.marginals(["age", "sex"]) + gt.workload.ranges("income"))
     quote, answer = query.quote(rho=1), query.answer(rho=1)
     assert "age × sex" in quote._repr_html_()
-    assert len(json.loads(quote.to_json())["tables"]) == len(quote.lines) == 4
+    assert len(json.loads(quote.to_json())["lines"]) == len(quote.lines) == len(quote.margins) == 4
+    assert Quote.from_json(quote.to_json()) == quote
     assert "age × sex" in answer._repr_html_()
     answer.to_parquet(tmp_path / "tables.parquet")
     assert (
@@ -414,6 +415,8 @@ def test_all_faces_show_the_tables(tmp_path: Path) -> None:
         == 17 + 100
     )
     assert "4 tables" in quote.plot().to_dict()["title"]["text"]
+    with pytest.raises(InvalidParameter):
+        query.session.sql("SELECT COUNT(*) AS n FROM people").quote(rho=1).plot()
     drawn = answer.plot().to_dict()
     assert drawn["title"]["text"] == "4 tables"
     assert [each["title"]["text"] for each in drawn["concat"]] == [

@@ -122,7 +122,9 @@ class Pipeline:
         """
         session = self._opened()
         mechanism = mechanism_of(session)
-        measurement = mechanism.price_at(session.sql(query).question, session.caps, Spend(epsilon=_EPSILON)).made
+        question = session.sql(query).question
+        measurement = mechanism.measured(question, session.caps, Spend(epsilon=_EPSILON))
+        mechanism.engine.require_runnable(measurement.asked())
         keys = measurement.keys
         if measurement.selection is not None:
             units = _exact_units(measurement, mechanism.engine)

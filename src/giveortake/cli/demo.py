@@ -99,7 +99,7 @@ def _first(out: Console, session: Session) -> Answer:
         f"  quote, for free: at ε = 0.25 every count will be right give or take {margin:.0f} (with 95 %)", style="dim"
     )
     out.print(f"  what counts: {quote.contributions}", style="dim")
-    answer = query.answer(epsilon="0.25")
+    answer: Answer = query.answer(epsilon="0.25")
     _draw(out, answer, "region", "visits")
     out.print(
         "The regions were declared, so each one is answered. The number before ± is what was released: the count plus "
@@ -110,7 +110,7 @@ def _first(out: Console, session: Session) -> Answer:
 
 def _second(out: Console, session: Session) -> Answer:
     query = _show_query(out, session, 2, "Why did they come?", BY_REASON)
-    answer = query.answer(epsilon="1")
+    answer: Answer = query.answer(epsilon="1")
     _draw(out, answer, "reason", "n")
     out.print(
         "Nobody declared what reasons there are, so they are found in the data, and only those that many people "
@@ -123,7 +123,7 @@ def _second(out: Console, session: Session) -> Answer:
 
 def _third(out: Console, session: Session) -> Answer:
     query = _show_query(out, session, 3, "What does a visit cost on average, and how many people came?", COSTS)
-    answer = query.answer(epsilon="0.5")
+    answer: Answer = query.answer(epsilon="0.5")
     row = answer.rows()[0]
     grid = Table.grid(padding=(0, 2))
     for name, form in (("mean", ",.2f"), ("people", ",.0f")):
@@ -167,7 +167,7 @@ def _show_ledger(out: Console, session: Session, answers: dict[str, Answer]) -> 
     )
 
 
-def _show_query(out: Console, session: Session, number: int, title: str, text: str) -> Query:
+def _show_query(out: Console, session: Session, number: int, title: str, text: str) -> Query[Answer]:
     out.print(f"[bold]{number}  {title}[/]")
     out.print(Text(f"  {text}", style="cyan"), soft_wrap=True)
     return session.sql(text)

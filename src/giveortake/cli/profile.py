@@ -32,15 +32,16 @@ _SHOWN = 8  # lines of a table
 
 def run(arguments: argparse.Namespace) -> int:
     """Release the profile, or find it in the ledger, and print it."""
-    terms = {name: getattr(arguments, name) for name in ("epsilon", "by", "columns", "most_rows")}
+    wanted = {name: getattr(arguments, name) for name in ("by", "columns", "most_rows")}
     with in_options(arguments), ExitStack() as stack:
         if arguments.quote:
             rehearsed, _ = stack.enter_context(session_options.rehearsed_session(arguments))
-            terminal().print(Text(printable(rehearsed.preview_profile(**terms))))
+            quote = rehearsed.profile(**wanted).quote(epsilon=arguments.epsilon)
+            terminal().print(Text(printable("; ".join(quote.notes))))
             return 0
         session, _ = session_options.open_session(arguments)
         stack.enter_context(session)
-        profile = session.profile(**terms, key=arguments.key)
+        profile = session.profile(**wanted).answer(epsilon=arguments.epsilon, key=arguments.key)
         if arguments.format == "json":
             sys.stdout.write(json.dumps(_as_json(profile), ensure_ascii=False) + "\n")
         else:

@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
         with progress(f"loading {printable(arguments.file)}"):
             session, unknown = stack.enter_context(session_options.rehearsed_session(arguments))
             quote = session.sql(text).quote(**session_options.spend_terms(arguments))
-            quote = quote if unknown is None else replace(quote, remarks=(*quote.remarks, unknown))
+            quote = quote if unknown is None else replace(quote, notes=(*quote.notes, unknown))
         if arguments.format == "json":
             affordable = session.affordable
             left = {"affordable_epsilon": None if affordable is None else float(affordable)}

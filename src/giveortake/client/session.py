@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Never, Self, Unpack, final
 
 from giveortake import frame, sql
 from giveortake.answers import Answer, Stream, codec
-from giveortake.answers.terms import CAP_TERMS, TERMS, Caps, Confidence, LeftOut
+from giveortake.answers.terms import CAP_TERMS, TERMS, Caps
 from giveortake.arguments import told_by_name
 from giveortake.client.connection import Connection
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, did_you_mean, no_attribute
@@ -24,17 +24,14 @@ from giveortake.ledger.rules.releases import History, Releases
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.codec import question_to_json
 from giveortake.privacy.documents import promise_from_json
-from giveortake.session.quotes import WorkloadQuote
 from giveortake.session.session import asked_together
 from giveortake.wire.documents import (
     amount_of,
-    cost_of,
     entry_of,
     origin_of,
     profile_of,
     quote_of,
     release_of,
-    share_of,
     workload_document,
 )
 from giveortake.workload.results import StackedFaces, stacked_columns
@@ -46,7 +43,7 @@ if TYPE_CHECKING:
     from giveortake.answers.terms import AskTerms, SpendTerms
     from giveortake.exact import Number
     from giveortake.ledger import ReleaseRecord
-    from giveortake.plan import Question
+    from giveortake.plan import Question, Relation
     from giveortake.privacy import Guarantee
     from giveortake.session import Quote
     from giveortake.session.profiles.profile import Profile
@@ -127,6 +124,43 @@ def answer_of(document: dict[str, Any], refine: Any) -> Answer:
 
 
 @final
+class RemoteBatch:
+    """Questions that are asked together, under one charge."""
+
+    def __init__(self, session: RemoteSession, documents: list[dict[str, Any]]) -> None:
+        self._session, self._documents = session, documents
+
+    @told_by_name()
+    def quote(self, **terms: Unpack[AskTerms]) -> Quote:
+        """What all answers together would cost, and their margins."""
+        return quote_of(self._session.post("batch/quote", {"questions": self._documents, "terms": stated_terms(terms)}))
+
+    @told_by_name()
+    def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> list[Answer]:
+        """All answers, in order."""
+        body = {"questions": self._documents, "terms": stated_terms(terms), "key": key or new_key()}
+        documents = self._session.post("batch", body)["answers"]
+        return [self._session.answered(document, index) for index, document in enumerate(documents)]
+
+
+@final
+class RemoteProfile:
+    """A profile of a table, under one charge."""
+
+    def __init__(self, session: RemoteSession, fields: dict[str, Any]) -> None:
+        self._session, self._fields = session, fields
+
+    def quote(self, *, epsilon: Number) -> Quote:
+        """What it would cost, and how precise it would be."""
+        return quote_of(self._session.post("profile/quote", {**self._fields, "epsilon": epsilon}))
+
+    def answer(self, *, epsilon: Number, key: str | None = None) -> Profile:
+        """The profile, as released."""
+        document = self._session.post("profile", {**self._fields, "epsilon": epsilon, "key": key or new_key()})
+        return profile_of(document, self._session.uncapped(document["table"]))
+
+
+@final
 class RemoteWorkload:
     """Tables that are asked for together: quoted for free, answered under one charge."""
 
@@ -148,26 +182,10 @@ class RemoteWorkload:
         }
 
     @told_by_name()
-    def quote(self, **terms: Unpack[AskTerms]) -> WorkloadQuote:
+    def quote(self, **terms: Unpack[AskTerms]) -> Quote:
         """What an answer would cost, and the margins of every table."""
-        document = self._session.post("workload/quote", {"workload": self._document, "terms": stated_terms(terms)})
-        cost = cost_of(document)
-        assert cost is not None  # noqa: S101 (a workload always asks rows)
-        return WorkloadQuote(
-            document["spend"],
-            cost,
-            document["strategy"],
-            tuple({**line, "table": tuple(line["table"])} for line in document["tables"]),
-            Confidence(document["confidence"], stated_terms(terms).get("confidence_over")),
-            document["admitted"],
-            share=share_of(document),
-            caps=None if document["caps"] is None else Caps.of(**document["caps"]),
-            left_out=None if (left := document.get("left_out")) is None else LeftOut.from_json(left),
-            remaining=amount_of(document["standing"]["remaining"]),
-            remarks=tuple(document["notes"]),
-            advice=tuple(document["advice"]),
-            paid=document.get("paid", False),
-            approval=document.get("approval", False),
+        return quote_of(
+            self._session.post("workload/quote", {"workload": self._document, "terms": stated_terms(terms)})
         )
 
     @told_by_name()
@@ -227,9 +245,7 @@ def _grouping(names: tuple[str, ...], answer: Answer) -> str:
 
 
 _PAGE = 1000
-_BESIDE_THE_DATA = frozenset(
-    {"as_analyst", "check_bounds", "counter", "multiplicative_weights", "partition", "suggest_bounds"}
-)
+_BESIDE_THE_DATA = frozenset({"as_analyst", "check_bounds", "counter", "weights", "partition", "suggest_bounds"})
 
 
 @told_by_name({"url": 'gt.connect("https://example.org", token="…")', "token": "the custodian issues tokens"})
@@ -323,19 +339,9 @@ class RemoteSession:
             raise InvalidParameter("table", None, "is missing: there are several tables", hint=", ".join(tables))
         return tables[0] if name is None else name
 
-    @told_by_name({"queries": 's.batch([q1, q2], epsilon="0.1")'})
-    def batch(
-        self, queries: Sequence[RemoteQuery | str], *, key: str | None = None, **terms: Unpack[AskTerms]
-    ) -> list[Answer]:
-        """Answers to several questions under one charge for the whole batch."""
-        remote_queries = asked_together(self, queries)
-        body = {
-            "questions": [query.document for query in remote_queries],
-            "terms": stated_terms(terms),
-            "key": key or new_key(),
-        }
-        documents = self.post("batch", body)["answers"]
-        return [self.answered(document, index) for index, document in enumerate(documents)]
+    def batch(self, queries: Sequence[RemoteQuery | str]) -> RemoteBatch:
+        """Several questions under one charge: the answer is a list of answers."""
+        return RemoteBatch(self, [query.document for query in asked_together(self, queries)])
 
     def workload(
         self,
@@ -348,22 +354,17 @@ class RemoteSession:
         """Many tables of one private table, declared together and answered under one charge: see `gt.workload`."""
         return RemoteWorkload(self, workload, table, minimise, norm)
 
-    @told_by_name({"epsilon": 's.profile(epsilon="0.1")'})
     def profile(
         self,
         table: str | None = None,
         *,
-        epsilon: Number,
         by: Sequence[str] = (),
         columns: Sequence[str] = (),
         most_rows: Number | None = None,
-        key: str | None = None,
-    ) -> Profile:
-        """Release a profile: how many rows people have, with noise. It costs ε, once; the ledger keeps it."""
-        fields = {"table": self._named(table), "epsilon": epsilon, "by": list(by), "columns": list(columns)}
-        cap = {} if most_rows is None else {"most_rows": most_rows}
-        document = self.post("profile", {**fields, **cap, "key": key or new_key()})
-        return profile_of(document, self._origin.uncapped[document["table"]])
+    ) -> RemoteProfile:
+        """A profile: how many rows people have, with noise. It costs a pure `epsilon`, once; the ledger keeps it."""
+        fields = {"table": self._named(table), "by": list(by), "columns": list(columns)}
+        return RemoteProfile(self, fields | ({} if most_rows is None else {"most_rows": most_rows}))
 
     def profiles(self, table: str | None = None) -> list[Profile]:
         """The profiles of a table that the asker's levels paid for, newest first, as released; free."""
@@ -452,6 +453,10 @@ class RemoteSession:
         body = {"terms": stated_terms(terms), "key": key or new_key()}
         path = ("datasets", self.name, "releases", release_id, "refine")
         return self.answered(self._connection.post(*path, body=body, place=place), place)
+
+    def uncapped(self, table: str) -> Relation:
+        """A private table before caps: what a profile describes."""
+        return self._origin.uncapped[table]
 
     # -- requests -----------------------------------------------------------------------------------------------
 

@@ -83,7 +83,8 @@ _OF_QUESTIONS: Mapping[str, str] = {
     **dict.fromkeys(("cost", "price", "margins"), "query.quote(epsilon=0.1) tells it, and spends nothing"),
 }
 TERMS_OF_ANSWERS: Mapping[str, str] = dict.fromkeys(
-    (*TERMS, *CAP_TERMS, "key"), 'it belongs to the answer: session.sql("SELECT …").answer(epsilon=0.1)'
+    (*TERMS, *CAP_TERMS, "key"),
+    'it belongs to the answer: session.sql("SELECT …").answer(epsilon=0.1), and so for all that is asked',
 )
 
 

@@ -12,10 +12,11 @@ import inspect
 import json
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
@@ -24,32 +25,36 @@ from giveortake import frame
 from giveortake.answers import render
 from giveortake.answers.render import escaped
 from giveortake.arguments import told_by_name
+from giveortake.compile import Terms
 from giveortake.compile.spend import spend_of
 from giveortake.engines.duckdb.tables import held
-from giveortake.errors import HIDDEN, InvalidParameter, NotFitted, extra
+from giveortake.errors import HIDDEN, InvalidParameter, NotFitted, QueryRefused, extra
 from giveortake.exact import percent, whole
 from giveortake.learn.features import (
     Feature,
     encoded,
     public_columns,
 )
-from giveortake.learn.noisy_sums import FitContext, charge, noise_of
+from giveortake.learn.noisy_sums import MORE_SIGNAL, FitContext, counted, planned_run
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP
 from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session import Session, protect
 from giveortake.session.learning_data import LearningData
-from giveortake.session.render import ASKED_BEFORE, WAITS
+from giveortake.session.runs import BoundPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Self
 
     import numpy.typing as npt
 
-    from giveortake.learn.noisy_sums import FitPlan
+    from giveortake.compile import Spend
+    from giveortake.learn.noisy_sums import FitPlan, NoisySums
     from giveortake.plan import Expression
     from giveortake.privacy import Guarantee
-    from giveortake.session.runs import RunRequest
+    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.quotes import Quote
+    from giveortake.session.runs import PlannedRun, Run
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
@@ -150,9 +155,6 @@ def read(text: str, learner: str) -> dict[str, Any]:
     return content
 
 
-MORE_SIGNAL = "spend more, name fewer features, or take gt.learn.ClassMeans"
-
-
 class _Page:
     """Facts and a table that print as text, Markdown and HTML."""
 
@@ -220,77 +222,32 @@ class Card(_Page):
         return ("pass over the rows", "part of μ²", "μ"), rows
 
 
-@final
-@dataclass(frozen=True, repr=False)
-class FitQuote(_Page):
-    """What a fit would cost and how noisy its first sums would be. No row was read.
-
-    `noises` has, for each pass, its part of μ² and the deviation of the noise in each of its sums, in rows' worth; None
-    where that depends on what is released before. With a public number of rows it is also stated as a part of them.
-    `paid` says that the same asker paid for the same fit, and gets it again for free; `approval` that the custodian has
-    to approve the charge first.
-    """
-
-    title: str
-    spend: str
-    guarantee: Guarantee
-    rows: int
-    noises: tuple[tuple[str, Fraction, float | None], ...]
-    n: int | None
-    admitted: bool
-    paid: bool = False
-    approval: bool = False
-
-    @property
-    def noise_to_signal(self) -> float | None:
-        """The greatest deviation of a sum that is known beforehand, as a part of n; None without a public n."""
-        known = [noise for *_, noise in self.noises if noise is not None]
-        return None if self.n is None or not known else max(known) / self.n
-
-    def facts(self) -> list[tuple[str, str]]:
-        """Labels and their texts."""
-        facts = [
-            ("one charge", f"{self.spend}, as one Gaussian release"),
-            ("promise", str(self.guarantee)),
-            ("unit", counted(self.guarantee, self.rows)),
-        ]
-        if self.noise_to_signal is not None:
-            part = f"{self.noise_to_signal:.2g} at n = {self.n:,}"
-            facts.append(("noise to signal", f"{part}: the noise in a sum, one deviation, as a part of the rows"))
-            if self.noise_to_signal >= 1:
-                facts.append(("worthless", "the noise in a sum is no smaller than all rows together"))
-                facts.append(("hint", MORE_SIGNAL))
-        if not self.admitted:
-            facts.append(("budget", "does not admit it now"))
-        if self.paid:
-            facts.append(("budget", ASKED_BEFORE))
-        if self.approval:
-            facts.append(("budget", WAITS))
-        return facts
-
-    def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        """The passes over the rows."""
-        rows: list[tuple[str, ...]] = [
-            (
-                name,
-                percent(Fraction(share), 3),
-                "known when its turn comes" if noise is None else f"± {noise:,.3g} rows",
-            )
-            for name, share, noise in self.noises
-        ]
-        return ("pass over the rows", "part of μ²", "noise in each sum, one deviation"), rows
+def bound_of_record(mechanism: InteractiveMechanism, content: Mapping[str, Any], spend: Spend) -> BoundPlan:
+    """The fit that a record of a release tells of."""
+    if "statistic" in content:
+        module = import_module(_STATISTICS[content["statistic"]])
+        bound: BoundPlan = module.bound_of_record(mechanism, content, spend)
+        return bound
+    classes = {kind.stored_name: kind for kind in _learners(Learner) if hasattr(kind, "stored_name")}
+    if content["learner"] not in classes:
+        raise QueryRefused(f"no learner is called {content['learner']!r}", hint="upgrade giveortake")
+    kind = classes[content["learner"]]
+    stated = {name: getattr(spend, name) for name in _SPENDS}
+    names = kind._names()  # noqa: SLF001 (of this module)
+    known = {name: value for name, value in {**content["parameters"], **stated}.items() if name in names}
+    return kind(**known)._bound(LearningData.from_json(mechanism, dict(content)))  # noqa: SLF001 (as above)
 
 
-def counted(guarantee: Guarantee, rows: int) -> str:
-    """What is protected, and how much of one unit counts, in words."""
-    column = guarantee.unit.column
-    if column is None:
-        return "one row"
-    if not rows:
-        return f"one {column}"
-    return f"one {column}: all its rows together count as much as {rows:,} row{'s' if rows > 1 else ''} at most"
+_STATISTICS = {"moments": "giveortake.learn.moments", "contingency": "giveortake.learn.hypothesis_tests"}
 
 
+def _learners(kind: Any) -> Iterator[type[Learner]]:
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from _learners(subclass)
+
+
+_SPENDS = ("epsilon", "delta", "rho", "mu")
 MOST_NOISE = 2.0  # of a sum, as a part of all rows: more is refused
 _STORED_PARAMETERS = (
     "target",
@@ -363,42 +320,69 @@ class Learner(ABC):
 
     # -- fitting ------------------------------------------------------------------------------------------------
 
-    def quote(self, source: Session | frame.Table | LearningData, *, n: int | None = None) -> FitQuote:
+    def quote(self, source: Session | frame.Table | LearningData, *, n: int | None = None) -> Quote:
         """What a fit would cost. No row is read, and nothing charged; `n` is a public number of rows, if known."""
         data = LearningData.of(source)
         with data.serving():
-            plan = self._plan(data)
-            return self._quoted(plan, plan.request(), getattr(self, "n", None) if n is None else n)
+            self._plan(data)  # refuses what cannot be learned in its own words
+            return data.mechanism.quote(self._bound(data, getattr(self, "n", None) if n is None else n), self._terms())
 
-    def _quoted(self, plan: FitPlan, request: RunRequest, n: int | None) -> FitQuote:
-        known = list(zip(plan.shares.items(), plan.known(), strict=False))
-        noises: list[tuple[str, Fraction, float | None]]
-        noises = [(name, share, noise_of(vector_sum, request, share)) for (name, share), vector_sum in known]
-        noises += [(name, share, None) for name, share in list(plan.shares.items())[len(known) :]]
-        admission = request.admission()
-        return FitQuote(
-            f"{self.stored_name}: {plan.words()}",
-            str(plan.context.spend),
-            request.promise,
+    def _terms(self) -> Terms:
+        """The spend that the parameters state."""
+        stated = {name: getattr(self, name, None) for name in _SPENDS}
+        return Terms.of({name: value for name, value in stated.items() if value is not None})
+
+    def _bound(self, data: LearningData, n: int | None = None) -> BoundPlan:
+        """The fit on the rows of a session."""
+
+        def plan(spend: Spend) -> PlannedRun:
+            stated = {name: getattr(spend, name) for name in _SPENDS if name in self._names()}
+            return planned_run(type(self)(**{**self.get_params(), **stated})._plan(data), self._finished, n)  # noqa: SLF001 (of this class)
+
+        def recorded(_spend: Spend) -> Mapping[str, Any] | None:
+            rows = data.to_json()
+            learner = {"learner": self.stored_name, "parameters": self._stored_parameters()}
+            return None if rows is None else {**learner, **rows}
+
+        return BoundPlan("fit", data.mechanism, plan, recorded)
+
+    def _finished(self, plan: FitPlan, model: Any, run: Run, noisy_sums: NoisySums) -> Self:
+        """This learner, fitted."""
+        self._keep(model)
+        self.provenance_ = Provenance(
+            self.stored_name,
+            plan.words(),
+            run.promise,
+            str(run.spend),
             plan.context.rows,
-            tuple(noises),
-            n,
-            admission.admitted or admission.paid,
-            paid=admission.paid,
-            approval=admission.waits and not admission.paid,
+            tuple(
+                Pass(released.name, str(plan.shares[released.name]), float(released.mu))
+                for released in noisy_sums.released
+            ),
+            noisy_sums.release_id,
+            (
+                *noisy_sums.remarks(),
+                *(() if noisy_sums.charged else ("fitted before at this price: nothing was charged again",)),
+            ),
         )
+        return self
 
-    def _require_signal(self, plan: FitPlan, request: RunRequest) -> None:
+    def _stored_parameters(self) -> dict[str, Any]:
+        """The parameters that JSON keeps."""
+        parameters = {name: getattr(self, name) for name in _STORED_PARAMETERS if name in self._names()}
+        return {name: _as_json(parameter) for name, parameter in parameters.items()}
+
+    def _require_signal(self, data: LearningData) -> None:
         """Refuse a fit that would be mostly noise, where a public number of rows is stated."""
-        n = getattr(self, "n", None)
-        if n is None:
+        n, spend = getattr(self, "n", None), self._terms().spend
+        if n is None or spend is None:
             return
-        noise = self._quoted(plan, request, whole("n", n)).noise_to_signal
-        if noise is not None and noise > MOST_NOISE:
+        signal = self._bound(data, whole("n", n)).at(spend).quoted()["facts"]["noise_to_signal"]
+        if signal is not None and signal > MOST_NOISE:
             raise InvalidParameter(
                 "n",
                 n,
-                f"is too small: the noise in each sum would be {noise:.3g} times as large as all rows together",
+                f"is too small: the noise in each sum would be {signal:.3g} times as large as all rows together",
                 hint=f"{MORE_SIGNAL}; nothing was charged",
             )
 
@@ -417,29 +401,10 @@ class Learner(ABC):
 
     def _fit(self, data: LearningData, key: str | None) -> Self:
         with data.serving():
-            plan = self._plan(data)
-            request = plan.request()
-            self._require_signal(plan, request)
-            with charge(request, key) as noisy_sums:
-                model = plan.learn(noisy_sums)
-            self._keep(model)
-            self.provenance_ = Provenance(
-                self.stored_name,
-                plan.words(),
-                request.promise,
-                str(plan.context.spend),
-                plan.context.rows,
-                tuple(
-                    Pass(released.name, str(plan.shares[released.name]), float(released.mu))
-                    for released in noisy_sums.released
-                ),
-                noisy_sums.release_id,
-                (
-                    *noisy_sums.remarks(),
-                    *(() if noisy_sums.charged else ("fitted before at this price: nothing was charged again",)),
-                ),
-            )
-        return self
+            self._plan(data)  # refuses what cannot be learned in its own words
+            self._require_signal(data)
+            fitted: Self = data.mechanism.answer(self._bound(data), self._terms(), key)
+            return fitted
 
     def _keep(self, model: Any) -> None:
         """A fitted model, and what its features are called; of arrays scikit-learn says that."""
@@ -471,9 +436,7 @@ class Learner(ABC):
     def to_json(self) -> str:
         """The fitted model as JSON; `from_json` reads it."""
         self._require_fitted()
-        parameters = {name: getattr(self, name) for name in _STORED_PARAMETERS if name in self._names()}
-        parameters = {name: _as_json(parameter) for name, parameter in parameters.items()}
-        return learner_to_json(self.stored_name, parameters, self.model_.to_dict(), self.provenance_)
+        return learner_to_json(self.stored_name, self._stored_parameters(), self.model_.to_dict(), self.provenance_)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -550,12 +513,13 @@ def _differs(learner: Learner, name: str, defaults: Any) -> bool:
 
 
 def _as_json(parameter: Any) -> Any:
-    """A parameter as JSON can keep it: exact numbers as texts, which are read as the same numbers."""
-    if isinstance(parameter, tuple):
-        return list(parameter)
-    if isinstance(parameter, np.generic):
-        return parameter.item()
-    return str(parameter) if isinstance(parameter, Fraction | Decimal) else parameter
+    """A parameter as JSON can keep it: arrays as lists, exact numbers as texts that are read as the same."""
+    if isinstance(parameter, str) or not isinstance(parameter, Iterable):
+        number = parameter.item() if isinstance(parameter, np.generic) else parameter
+        return str(number) if isinstance(number, Fraction | Decimal) else number
+    if isinstance(parameter, Mapping):
+        return {str(name): _as_json(part) for name, part in parameter.items()}
+    return [_as_json(part) for part in parameter]
 
 
 def required_target(target: str | None) -> str:

@@ -60,13 +60,13 @@ from giveortake.learn.features import (
     features_of,
     public_columns,
 )
-from giveortake.learn.noisy_sums import GRAIN, STEPS, FitContext, in_grains, lattice_of, one, value
+from giveortake.learn.noisy_sums import GRAIN, STEPS, FitContext, answered_run, in_grains, lattice_of, one, value
 from giveortake.mechanisms.vectors import OutputPerturbation
 from giveortake.plan import Call, ColumnReference, Derive, Domain, Kind
 from giveortake.plan import Literal as Constant
 from giveortake.privacy import ApproxDP, events
 from giveortake.session.learning_data import LearningData, served_to_asker
-from giveortake.session.runs import NoisyVector, TrustedCode
+from giveortake.session.runs import NoisyVector, PlannedRun, TrustedCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.plan import Expression, Relation
     from giveortake.session import Session
+    from giveortake.session.runs import AdaptiveRun
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
@@ -343,10 +344,11 @@ class _Descent:
         first = self.gradient(theta, bound)
         self.context.data.require(replace(first, sample=Sample("", 0)))  # refused, if need be, before any charge
         request_fields = self._request_fields(schedule) | {"lattice": lattice_of(first)}
-        request = self.context.data.sample_request(spend, declared, identity=request_fields, words=self._words())
-        path = []
-        with request.begin(key) as run:
-            stored_steps = list(run.steps)
+        samples = self.context.data.sample_request(spend, declared, identity=request_fields, words=self._words())
+
+        def complete(run: AdaptiveRun) -> Descent:
+            nonlocal theta
+            path, stored_steps = [], list(run.steps)
             for step in range(schedule.steps):
                 if step < len(stored_steps):
                     drawn = stored_steps[step]
@@ -362,20 +364,24 @@ class _Descent:
                 theta = in_grains(theta - step_size * schedule.mean(drawn.steps))
                 path.append(theta)
             run.settle()
-        provenance = Provenance(
-            "sgd",
-            self._words(),
-            ApproxDP(spend.epsilon, spend.delta, unit=request.promise.unit, neighbours=request.promise.neighbours),
-            str(spend),
-            0,
-            (Pass(f"{schedule.steps} samples of {float(schedule.rate):.3g} of all", "1", float(1 / multiplier)),),
-            run.id,
-            (
-                f"of a person's gradient in each step, a length of {float(schedule.clip):g} counts",
-                *(() if run.charged else ("fitted before at this price: nothing was charged again",)),
-            ),
-        )
-        return Descent(self.features, self.target, np.mean(path[len(path) // 2 :], axis=0), provenance, np.array(path))
+            provenance = Provenance(
+                "sgd",
+                self._words(),
+                samples.stated,
+                str(spend),
+                0,
+                (Pass(f"{schedule.steps} samples of {float(schedule.rate):.3g} of all", "1", float(1 / multiplier)),),
+                run.id,
+                (
+                    f"of a person's gradient in each step, a length of {float(schedule.clip):g} counts",
+                    *(() if run.charged else ("fitted before at this price: nothing was charged again",)),
+                ),
+            )
+            mean = np.mean(path[len(path) // 2 :], axis=0)
+            return Descent(self.features, self.target, mean, provenance, np.array(path))
+
+        descent: Descent = answered_run(self.context.data, PlannedRun(samples, complete), key)
+        return descent
 
     def _words(self) -> str:
         loss = "model of a chosen loss" if self.loss == "chosen" else f"{self.loss} model"
@@ -586,34 +592,36 @@ class Risk:
         data = self.context.data
         first = self.gradient_sum((0,) * (1 + len(self.columns)))
         request_fields = self._request_fields() | {"lattice": lattice_of(first)}
-        request = data.request(
+        descent = data.request(
             [self.counted(), first], self.context.spend, request_fields, f"{self._words()} of {data.name}"
         )
-        assert request.mu is not None  # noqa: S101 (a run of sums of vectors has one)
-        promise = request.promise
-        mechanism = self.mechanism(request.mu, changed=promise.neighbours == "change-one")
-        with request.begin(key) as run:
-            stored_steps = list(run.steps)
-            drawn = stored_steps[0] if stored_steps else run.descend(mechanism, self)
+        mu, promise = descent.mu or Fraction(0), descent.promise  # a run of sums of vectors has a μ
+        mechanism = self.mechanism(mu, changed=promise.neighbours == "change-one")
+
+        def complete(run: AdaptiveRun) -> PerturbedModel:
+            drawn = run.steps[0] if run.steps else run.descend(mechanism, self)
             if not isinstance(drawn, NoisyVector) or len(drawn.steps) != mechanism.size:
                 raise LedgerDamaged("a stored descent cannot be read")
             run.settle()
-        deviation = float(drawn.sigma) / FINENESS
-        provenance = Provenance(
-            "output_perturbation",
-            self._words(),
-            promise,
-            str(self.context.spend),
-            self.rows,
-            (Pass(f"the end of {self.passes} passes", "1", float(request.mu)),),
-            run.id,
-            (
-                f"Λ = {decimal(self.strength, 4)}; noise of {deviation:.3g} on each coefficient",
-                *(() if run.charged else ("fitted before at this price: nothing was charged again",)),
-            ),
-        )
-        theta = drawn.steps.astype(np.float64) / FINENESS
-        return PerturbedModel(self.features, self.target, theta, provenance, deviation)
+            deviation = float(drawn.sigma) / FINENESS
+            provenance = Provenance(
+                "output_perturbation",
+                self._words(),
+                promise,
+                str(self.context.spend),
+                self.rows,
+                (Pass(f"the end of {self.passes} passes", "1", float(mu)),),
+                run.id,
+                (
+                    f"Λ = {decimal(self.strength, 4)}; noise of {deviation:.3g} on each coefficient",
+                    *(() if run.charged else ("fitted before at this price: nothing was charged again",)),
+                ),
+            )
+            theta = drawn.steps.astype(np.float64) / FINENESS
+            return PerturbedModel(self.features, self.target, theta, provenance, deviation)
+
+        model: PerturbedModel = answered_run(data, PlannedRun(descent, complete), key)
+        return model
 
     def _words(self) -> str:
         return f"a regularised {self.loss} model of {self.target.name}"

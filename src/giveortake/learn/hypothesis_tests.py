@@ -25,7 +25,7 @@ from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import counted, positive
 from giveortake.learn.features import Category, ScaledNumber, classes_of, feature_from_json
 from giveortake.learn.moments import Moments
-from giveortake.learn.noisy_sums import FitContext, FitPlan, charge, vector_sum
+from giveortake.learn.noisy_sums import FitContext, FitPlan, answered, bound_fit, vector_sum
 from giveortake.plan import ColumnReference
 from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session.learning_data import LearningData, served_to_asker
@@ -36,11 +36,14 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake import frame
+    from giveortake.compile import Spend
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
     from giveortake.learn.noisy_sums import NoisySums
     from giveortake.privacy import Guarantee
     from giveortake.session import Session
+    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.runs import BoundPlan, Run
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
@@ -63,15 +66,22 @@ def contingency(
     Guarantee: a row is in one cell at most, so it moves the table by 1 if it is added, by √2 if it is changed, and a
     person by `clip` times that. Rows with a missing or undeclared category are in no cell.
     """
-    data = LearningData.of(s)
-    if isinstance(columns, str) or len(columns) not in {1, 2} or len(set(columns)) < len(columns):
-        raise InvalidParameter("columns", columns, "needs one column or two, in a list", hint='["sex", "smoker"]')
-    categories = tuple(classes_of(data.schema, name, "columns") for name in columns)
-    parameters = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    plan = ContingencyPlan(FitContext.from_parameters(data, parameters, clip, None), categories)
-    request = plan.request()
-    with charge(request, key) as noisy_sums:
-        return replace(plan.learn(noisy_sums), guarantee=request.promise, release_id=noisy_sums.release_id)
+    stated = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
+    plan = ContingencyPlan.from_parameters(LearningData.of(s), columns, stated, clip)
+    recorded = {"statistic": "contingency", "columns": list(columns), "clip": clip}
+    contingency: Contingency = answered(plan, _promised, key, recorded)
+    return contingency
+
+
+def _promised(_plan: FitPlan, contingency: Contingency, run: Run, noisy_sums: NoisySums) -> Contingency:
+    return replace(contingency, guarantee=run.promise, release_id=noisy_sums.release_id)
+
+
+def bound_of_record(mechanism: InteractiveMechanism, content: Mapping[str, Any], spend: Spend) -> BoundPlan:
+    """The contingency table that a record of a release tells of."""
+    stated = {name: getattr(spend, name) for name in ("epsilon", "delta", "rho", "mu")}
+    data = LearningData.from_json(mechanism, dict(content))
+    return bound_fit(ContingencyPlan.from_parameters(data, content["columns"], stated, content["clip"]), _promised)
 
 
 @final
@@ -79,6 +89,16 @@ class ContingencyPlan(FitPlan):
     """One pass: the number of rows in each cell."""
 
     stored_name: ClassVar[str] = "ContingencyTask"
+
+    @classmethod
+    def from_parameters(
+        cls, data: LearningData, columns: Sequence[str], stated: dict[str, Any], clip: int | None
+    ) -> ContingencyPlan:
+        """Check what was stated."""
+        if isinstance(columns, str) or len(columns) not in {1, 2} or len(set(columns)) < len(columns):
+            raise InvalidParameter("columns", columns, "needs one column or two, in a list", hint='["sex", "smoker"]')
+        categories = tuple(classes_of(data.schema, name, "columns") for name in columns)
+        return cls(FitContext.from_parameters(data, stated, clip, None), categories)
 
     def __init__(self, context: FitContext, columns: tuple[Category, ...]) -> None:
         self.context, self.columns = context, columns

@@ -37,13 +37,13 @@ from giveortake.learn.features import (
     public_columns,
 )
 from giveortake.learn.linear import LinearModel, affine, followed, positive_part, wiener
-from giveortake.learn.noisy_sums import FitContext, FitPlan, charge, gram_sum, one, value, vector_sum
+from giveortake.learn.noisy_sums import FitContext, FitPlan, answered, bound_fit, gram_sum, one, value, vector_sum
 from giveortake.plan import Call, Kind, Literal
 from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session.learning_data import LearningData, served_to_asker
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from giveortake.plan import Expression
     from giveortake.privacy import Guarantee
     from giveortake.session import Session
+    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.runs import BoundPlan, Run
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
@@ -176,14 +178,22 @@ def moments(
     of length Σ x²; above the diagonal they count twice and get noise σ/√2. So a row of d columns moves the release by
     at most 1 + d, relative to σ, and a person by at most `clip` times that. What is computed from it is free.
     """
-    data = LearningData.of(s)
-    features = features_of(data.schema, columns, called="columns")
-    parameters = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    context = FitContext.from_parameters(data, parameters, clip, complete_and_declared(data.schema, features))
-    plan = MomentsPlan(context, features)
-    request = plan.request()
-    with charge(request, key) as noisy_sums:
-        return plan.learn(noisy_sums).promised(request.promise, noisy_sums.release_id)
+    stated = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
+    plan = MomentsPlan.from_parameters(LearningData.of(s), columns, stated, clip)
+    names = [feature.name for feature in plan.features]
+    moments: Moments = answered(plan, _promised, key, {"statistic": "moments", "columns": names, "clip": clip})
+    return moments
+
+
+def _promised(_plan: FitPlan, moments: Moments, run: Run, noisy_sums: NoisySums) -> Moments:
+    return moments.promised(run.promise, noisy_sums.release_id)
+
+
+def bound_of_record(mechanism: InteractiveMechanism, content: Mapping[str, Any], spend: Spend) -> BoundPlan:
+    """The moments that a record of a release tells of."""
+    stated = {name: getattr(spend, name) for name in ("epsilon", "delta", "rho", "mu")}
+    data = LearningData.from_json(mechanism, dict(content))
+    return bound_fit(MomentsPlan.from_parameters(data, content["columns"], stated, content["clip"]), _promised)
 
 
 @final
@@ -191,6 +201,15 @@ class MomentsPlan(FitPlan):
     """One pass: all products of the columns."""
 
     stored_name: ClassVar[str] = "MomentsTask"
+
+    @classmethod
+    def from_parameters(
+        cls, data: LearningData, columns: Sequence[str] | None, stated: dict[str, Any], clip: int | None
+    ) -> MomentsPlan:
+        """Check what was stated."""
+        features = features_of(data.schema, columns, called="columns")
+        context = FitContext.from_parameters(data, stated, clip, complete_and_declared(data.schema, features))
+        return cls(context, features)
 
     def __init__(self, context: FitContext, features: tuple[Feature, ...]) -> None:
         self.context, self.features = context, features
@@ -441,19 +460,21 @@ def statistical_query(
     data = LearningData.of(s)
     sure = open_probability("confidence", confidence)
     plan = MeanPlan.for_tolerance(data, column_or_expression(expression), positive("tolerance", tolerance), sure, n)
-    request = plan.request()
-    with charge(request, key) as noisy_sums:
-        mean = plan.learn(noisy_sums)
+
+    def finish(_plan: FitPlan, mean: Fraction, run: Run, noisy_sums: NoisySums) -> Estimate:
         low, high = max(plan.low, mean - plan.tolerance), min(plan.high, mean + plan.tolerance)
         return Estimate(
             *(float(number) for number in (mean, low, high)),
             name="mean",
-            guarantee=request.promise,
-            cost=request.promise,
+            guarantee=run.promise,
+            cost=run.promise,
             release_id=noisy_sums.release_id,
             confidence=sure,
             notes=(f"the tolerance holds if there are {plan.n:,} rows at least",),
         )
+
+    estimate: Estimate = answered(plan, finish, key)
+    return estimate
 
 
 @final

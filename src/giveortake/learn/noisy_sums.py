@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
 from giveortake import exact
+from giveortake.compile import Terms
 from giveortake.compile.spend import spend_of
 from giveortake.engines import Component, Quantum, Summand, VectorSum
 from giveortake.engines.questions import LONGEST
@@ -25,18 +25,19 @@ from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused
 from giveortake.exact import whole
 from giveortake.mechanisms.vectors import VectorNoise
 from giveortake.plan import Filter, Literal
-from giveortake.session.runs import NoisyVector
+from giveortake.session.runs import BoundPlan, NoisyVector, PlannedRun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
     from giveortake.compile import Spend
     from giveortake.engines import KeyColumn
     from giveortake.plan import Expression, Relation
+    from giveortake.privacy import Guarantee
     from giveortake.session.learning_data import LearningData
-    from giveortake.session.runs import AdaptiveRun, RunRequest
+    from giveortake.session.runs import AdaptiveRun, Run
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 
@@ -224,25 +225,17 @@ class NoisySums:
         )
 
 
-def noise_of(vector_sum: VectorSum, request: RunRequest, share: Fraction) -> float:
+def noise_of(vector_sum: VectorSum, run: Run, share: Fraction) -> float:
     """The greatest deviation of the noise in a sum, in rows' worth, if the sum gets the part `share` of μ²."""
-    assert request.mu is not None  # noqa: S101 (a run of sums of vectors has one)
-    mu = exact.sqrt_down(request.mu**2 * share * _SLACK)
-    changed = request.promise.neighbours == "change-one"
+    assert run.mu is not None  # noqa: S101 (a run of sums of vectors has one)
+    mu = exact.sqrt_down(run.mu**2 * share * _SLACK)
+    changed = run.promise.neighbours == "change-one"
     sigma = exact.sqrt_up(Fraction(vector_sum.moved_squared(changed=changed))) / mu
     released = Released(vector_sum, "", np.zeros(0), sigma, mu)
     return max(released.deviation(index) for index in range(len(vector_sum.components)))
 
 
-@contextmanager
-def charge(request: RunRequest, key: str | None) -> Iterator[NoisySums]:
-    """Charge, let the fit make its passes, and settle what it drew as its answer."""
-    assert request.mu is not None  # noqa: S101 (a run of sums of vectors has one)
-    with request.begin(key) as run:
-        noisy_sums = NoisySums(run, request.mu)
-        yield noisy_sums
-        if not run.is_settled:
-            run.settle()
+MORE_SIGNAL = "spend more, name fewer features, or take gt.learn.ClassMeans"
 
 
 @final
@@ -329,8 +322,8 @@ class FitPlan(ABC):
     def learn(self, noisy_sums: NoisySums) -> Any:
         """Make the passes, and a model of what they release."""
 
-    def request(self) -> RunRequest:
-        """The request by which this fit is charged."""
+    def run(self) -> Run:
+        """The run by which this fit is charged."""
         known = list(dict.fromkeys(self.known()))
         for vector_sum in known:
             self.context.data.require(vector_sum)
@@ -346,3 +339,74 @@ class FitPlan(ABC):
     @abstractmethod
     def words(self) -> str:
         """What is fitted, in words, such as "a linear regression of y"."""
+
+    def quoted(self, run: Run, n: int | None) -> dict[str, Any]:
+        """What a quote says: for each pass its part of μ², and the deviation of the noise in its sums, in rows' worth.
+
+        The deviation is None where it depends on what is released before. With a public number of rows it is also
+        stated as a part of them: `noise_to_signal`.
+        """
+        known = list(zip(self.shares.items(), self.known(), strict=False))
+        noises: list[tuple[str, Fraction, float | None]]
+        noises = [(name, share, noise_of(vector_sum, run, share)) for (name, share), vector_sum in known]
+        noises += [(name, share, None) for name, share in list(self.shares.items())[len(known) :]]
+        stated = [noise for *_, noise in noises if noise is not None]
+        signal = None if n is None or not stated else max(stated) / n
+        return {
+            "title": f"{self.words()} of {self.context.data.name}",
+            "lines": tuple({"pass": name, "share": float(share), "noise": noise} for name, share, noise in noises),
+            "facts": {"unit": counted(run.promise, self.context.rows), "noise_to_signal": signal},
+            "worthless": f"the noise in a sum is no smaller than all rows together: {MORE_SIGNAL}"
+            if signal is not None and signal >= 1
+            else None,
+        }
+
+
+Finish: TypeAlias = "Callable[[FitPlan, Any, Run, NoisySums], Any]"
+
+
+def planned_run(plan: FitPlan, finish: Finish, n: int | None = None) -> PlannedRun:
+    """The run of a plan: it makes its passes, of which those that are stored are read, and is settled."""
+    run = plan.run()
+    mu = run.mu or Fraction(0)  # a run of sums of vectors has one
+
+    def complete(adaptive_run: AdaptiveRun) -> Any:
+        noisy_sums = NoisySums(adaptive_run, mu)
+        learned = plan.learn(noisy_sums)
+        adaptive_run.settle()
+        return finish(plan, learned, run, noisy_sums)
+
+    return PlannedRun(run, complete, lambda: plan.quoted(run, n))
+
+
+def answered(plan: FitPlan, finish: Finish, key: str | None, recorded: Mapping[str, Any] | None = None) -> Any:
+    """What a plan learns from rows behind a session, under one charge: `finish` makes the result of it."""
+    bound = bound_fit(plan, finish, recorded)
+    return bound.mechanism.answer(bound, replace(Terms.of({}), spend=plan.context.spend), key)
+
+
+def bound_fit(plan: FitPlan, finish: Finish, recorded: Mapping[str, Any] | None = None) -> BoundPlan:
+    """The request for what a plan learns; `recorded` is what it is read again by, besides the rows."""
+    planned, data = planned_run(plan, finish), plan.context.data
+
+    def record(_spend: Spend) -> Mapping[str, Any] | None:
+        rows = data.to_json()
+        return None if recorded is None or rows is None else {**recorded, **rows}
+
+    return BoundPlan("fit", data.mechanism, lambda _spend: planned, record)
+
+
+def answered_run(data: LearningData, planned: PlannedRun, key: str | None) -> Any:
+    """What a planned run gives, under one charge."""
+    bound = BoundPlan("fit", data.mechanism, lambda _spend: planned)
+    return data.mechanism.answer(bound, replace(Terms.of({}), spend=planned.spend), key)
+
+
+def counted(guarantee: Guarantee, rows: int) -> str:
+    """What is protected, and how much of one unit counts, in words."""
+    column = guarantee.unit.column
+    if column is None:
+        return "one row"
+    if not rows:
+        return f"one {column}"
+    return f"one {column}: all its rows together count as much as {rows:,} row{'s' if rows > 1 else ''} at most"

@@ -30,7 +30,7 @@ from giveortake.learn.classification import MOST_COLUMNS, ClassMeans, LogisticMo
 from giveortake.learn.features import Category, ScaledNumber, added, classes_of, complete, feature_of, features_of
 from giveortake.learn.gradient_descent import LinearScores, score_of, target_value
 from giveortake.learn.linear import LinearModel, LinearRegression
-from giveortake.learn.noisy_sums import GRAIN, FitContext, FitPlan, charge, one, value, vector_sum
+from giveortake.learn.noisy_sums import GRAIN, FitContext, FitPlan, answered, one, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Expression, Kind
 from giveortake.plan import Literal as Constant
 from giveortake.session.learning_data import LearningData
@@ -202,8 +202,8 @@ def _scored(
     target = model.target if isinstance(model.target, str) else model.target.name
     context = FitContext.from_parameters(data, parameters, clip, complete(data.schema, [*names, target]))
     plan = _ScorePlan(context, gain(model), target)
-    with charge(plan.request(), key) as noisy_sums:
-        return plan.learn(noisy_sums)
+    score: Score = answered(plan, lambda _plan, learned, _run, _noisy_sums: learned, key)
+    return score
 
 
 @final
@@ -281,7 +281,7 @@ def choose(
     if rows is None:
         raise QueryRefused(
             "the number of rows is not known, and the exact one is not public",
-            hint='pass n=10_000, a public or released number; or call s.profile(epsilon="0.1") first',
+            hint='pass n=10_000, a public or released number; or call s.profile().answer(epsilon="0.1") first',
         )
     used_features = features_of(data.schema, features, target)
     signal = float(rows) * float(context.mu) / context.rows

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeAlias, fina
 import numpy as np
 
 from giveortake import exact
-from giveortake.errors import HIDDEN, InvalidParameter, MechanismSpent, SensitiveValue
+from giveortake.errors import HIDDEN, InvalidParameter, LedgerMismatch, MechanismSpent, SensitiveValue
 from giveortake.exact import GREATEST, at_least, log_up, positive, whole
 from giveortake.mechanisms import lattice
 from giveortake.mechanisms.additive import miss_probability
@@ -380,17 +380,85 @@ class NoisyCount(Mechanism["Integers", int]):
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class PaddedThreshold(Mechanism["Numeric", bool]):
+    """The sparse vector technique of `AboveThreshold`, whose noisy threshold is stored under a pad between comparisons.
+
+    Guarantee [DR14, theorem 3.23]: `drawn` moves the threshold once, by the noise of `AboveThreshold`; every comparison
+    with it has fresh noise; if they stop at the first True, all of them together are ε-DP for values of sensitivity d.
+    A number below a pad of 256 secret bits, each pad used once, tells nothing to whoever does not have the pad. So no
+    process has to remember it, and whoever goes on compares with the very same threshold.
+    """
+
+    threshold: int
+    epsilon: Fraction
+    sensitivity: int = 1
+
+    citation: ClassVar[str] = AboveThreshold.citation
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", exact.spendable("epsilon", self.epsilon))
+        object.__setattr__(self, "sensitivity", exact.whole("sensitivity", self.sensitivity))
+
+    def event(self, sensitivity: Number | None = None) -> events.AboveThreshold:
+        """The event of all answers together."""
+        step = self.sensitivity if sensitivity is None else exact.at_least("sensitivity", sensitivity)
+        return events.AboveThreshold(self.epsilon * step / self.sensitivity)
+
+    def drawn(self, pad: int | Sensitive[int], entropy: Entropy | None = None) -> int:
+        """The threshold with its noise, under a pad. It is drawn once."""
+        noisy = self.threshold + self._noise(2, source(entropy))
+        return (noisy + int(opened(pad, self))) % _PADS
+
+    def release(self, value: Numeric | Sensitive[Numeric], entropy: Entropy | None = None) -> bool:
+        """It compares only with a threshold that was drawn: see `is_above`."""
+        raise MechanismSpent("no threshold was drawn", hint="draw one, which is charged")
+
+    def is_above(
+        self,
+        value: Numeric | Sensitive[Numeric],
+        under_pad: int,
+        pad: int | Sensitive[int],
+        entropy: Entropy | None = None,
+    ) -> bool:
+        """Whether a value, with fresh noise, reaches the threshold that was drawn and stored."""
+        noisy = (under_pad - int(opened(pad, self))) % _PADS
+        noisy -= _PADS if noisy >= _PADS // 2 else 0
+        if abs(noisy) >= _MOST_NOISY:
+            raise LedgerMismatch(
+                "the threshold cannot be read: the secret beside the ledger's mark is another one",
+                hint="put the mark's folder back, or ask for new weights",
+            )
+        (number,) = lattice.whole_numbers("value", opened(value, self)).flat.tolist()
+        return int(number) + self._noise(4, source(entropy)) >= noisy
+
+    def margin(self, confidence: Number = Fraction(95, 100), *, questions: int) -> Fraction:
+        """That of `AboveThreshold`."""
+        return AboveThreshold(self.threshold, self.epsilon, self.sensitivity).margin(confidence, questions=questions)
+
+    def _noise(self, width: int, entropy: Entropy) -> int:
+        draw: Any = rounded_laplace(width * self.sensitivity / self.epsilon, 1, entropy)[0]
+        return int(draw)
+
+
+_PADS = 1 << 256
+_MOST_NOISY = 1 << 200  # of a threshold with its noise: what is greater was read with the wrong pad
+
+
+@final
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseVectorCheck(Mechanism["Integers", bool]):
     """Whether the number of rows in the chosen cells is far from what was expected, by the sparse vector technique.
 
     Guarantee: |count − expected|, of a whole number that was expected, is moved by a row by at most 1; `guard`, which
-    was made for that sensitivity and charged when it was made, says whether it reaches its threshold.
+    was made for that sensitivity and charged when its threshold was drawn, says whether it reaches that threshold.
     """
 
     chosen: Chosen
     expected: int
-    guard: AboveThreshold
+    guard: PaddedThreshold
+    under_pad: int
+    pad: int | Sensitive[int]
 
     citation: ClassVar[str] = "Hardt, Rothblum: A multiplicative weights mechanism, FOCS 2010"
 
@@ -401,7 +469,7 @@ class SparseVectorCheck(Mechanism["Integers", bool]):
     def release(self, value: Integers | Sensitive[Integers], entropy: Entropy | None = None) -> bool:
         """Whether the guard finds the count that far from the expected one."""
         (count,) = _count(lattice.bounded("value", opened(value, self)), self.chosen).tolist()
-        return self.guard.release(abs(count - self.expected), entropy)
+        return self.guard.is_above(abs(count - self.expected), self.under_pad, self.pad, entropy)
 
 
 def _count(counts: BoundedIntegers, chosen: Chosen) -> BoundedIntegers:

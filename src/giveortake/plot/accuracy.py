@@ -15,7 +15,7 @@ from giveortake.exact import counted
 from giveortake.plot.theme import COLOURS, DASHES, altair, finished
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from fractions import Fraction
 
     from giveortake.exact import Number
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MOST = 40  # tables; of more some are shown, in equal steps
 
 
-def workloads(lines: Sequence[dict[str, Any]], *, title: str | None = None) -> Any:
+def workloads(lines: Sequence[Mapping[str, Any]], *, title: str | None = None) -> Any:
     """A chart of the standard deviation of a cell of every table, the least first; of many tables, of some of them.
 
     >>> from importlib.resources import files

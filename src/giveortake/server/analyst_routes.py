@@ -96,6 +96,12 @@ async def batch(call: Call) -> Result:
     return _sent(call, await _file(call, "batch", questions=questions, terms=terms, key=key))
 
 
+async def quote_batch(call: Call) -> Result:
+    """The quote of questions that are declared together."""
+    questions = [_one_question(question) for question in call.body["questions"]]
+    return await call.service.ask(call, "quote_batch", questions=questions, terms=call.body["terms"])
+
+
 async def quote_workload(call: Call) -> Result:
     """The quote of a workload."""
     return await call.service.ask(call, "quote_workload", **_workload(call))
@@ -110,6 +116,11 @@ async def profile(call: Call) -> Result:
     """Make a profile: how many rows people have, found privately."""
     terms = {name: value for name, value in call.body.items() if name != "key"}
     return await call.service.ask(call, "profile", slow=True, terms=terms, key=call.body["key"])
+
+
+async def quote_profile(call: Call) -> Result:
+    """What a profile would cost, and how precise it would be."""
+    return await call.service.ask(call, "quote_profile", terms=call.body)
 
 
 async def profiles(call: Call) -> Result:
@@ -223,15 +234,7 @@ _PAGE_MEDIA = "text/html; charset=utf-8"
 _ME = object_of("role", role=TEXT, analyst=maybe(TEXT), token=TEXT, datasets=listed(TEXT))
 _ALL = object_of("datasets", datasets=listed(routes.DATASET))
 _QUESTIONS = listed(object_of(**routes.QUESTION), 100)
-_PROFILE = object_of(
-    *("epsilon", "key"),
-    epsilon=NUMBER,
-    key=routes.KEY,
-    table=TEXT,
-    by=NAMES,
-    columns=NAMES,
-    most_rows=NUMBER,
-)
+_OF_PROFILE = {"epsilon": NUMBER, "table": TEXT, "by": NAMES, "columns": NAMES, "most_rows": NUMBER}
 _PAGE = {"after": routes.RELEASE, "limit": routes.LIMIT, "order": {"type": "string", "enum": ["oldest", "newest"]}}
 
 ROUTES = (
@@ -270,9 +273,14 @@ ROUTES = (
         touches=True,
     ),
     Route(
+        *("POST", f"{_AT}/batch/quote", "analyst", "what they would cost together; free", quote_batch),
+        body=object_of("terms", "questions", questions=_QUESTIONS, terms=routes.TERMS),
+        result=routes.QUOTE,
+    ),
+    Route(
         *("POST", f"{_AT}/workload/quote", "analyst", "what a workload would cost; free", quote_workload),
         body=object_of("terms", "workload", workload=routes.WORKLOAD, terms=routes.TERMS),
-        result=OBJECT,
+        result=routes.QUOTE,
     ),
     Route(
         *("POST", f"{_AT}/workload", "analyst", "many tables, one charge", workload),
@@ -283,8 +291,13 @@ ROUTES = (
         touches=True,
     ),
     Route(
+        *("POST", f"{_AT}/profile/quote", "analyst", "what a profile would cost, and tell; free", quote_profile),
+        body=object_of("epsilon", **_OF_PROFILE),
+        result=routes.QUOTE,
+    ),
+    Route(
         *("POST", f"{_AT}/profile", "analyst", "how many rows people have, found privately", profile),
-        body=_PROFILE,
+        body=object_of("epsilon", "key", key=routes.KEY, **_OF_PROFILE),
         result=OBJECT,
         touches=True,
     ),

@@ -6,48 +6,45 @@ import hashlib
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
 from giveortake.accounting.pricing import noise_multiplier
 from giveortake.answers import Answer
 from giveortake.answers.column import Column
-from giveortake.compile import Caps
+from giveortake.caching import served
+from giveortake.compile import Caps, Spend
 from giveortake.compile.postprocessing import ENTROPY
 from giveortake.compile.sensitivity import capped, unbounded
 from giveortake.engines import KeyColumn, Keys, Summand, Tally
 from giveortake.engines.runtime import failure
-from giveortake.errors import (
-    BudgetExceeded,
-    InvalidParameter,
-    LedgerMismatch,
-    LedgerUnavailable,
-    QueryFailed,
-    QueryRefused,
-)
+from giveortake.errors import InvalidParameter, LedgerMismatch, LedgerUnavailable, NotFound, QueryRefused
 from giveortake.exact import counted, whole
 from giveortake.mechanisms.prefix_sums import RunningCount, SquareRoot, running_count_sensitivity
 from giveortake.plan import Aggregate, AggregateKind, Call, ColumnReference, Kind, Measured, Question, Scan
 from giveortake.plan.domains import moment_of
-from giveortake.session.mechanism import Charge, sealed_question
-from giveortake.session.pricing import no_price, share_of_budget
 from giveortake.session.profiles.best_caps import left_out_under
-from giveortake.session.quotes import CounterQuote
-from giveortake.session.refusals import OTHER_BUDGET, rounded_gaussian_event, too_dear
-from giveortake.session.releases import counter_record
-from giveortake.session.session import served
+from giveortake.session.refusals import OTHER_BUDGET, rounded_gaussian_event, unanswered
+from giveortake.session.requests import Bound, Request
+from giveortake.session.steps import stored_steps
 from giveortake.workload.designs import normal_margin
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
-    from giveortake.answers.terms import LeftOut
-    from giveortake.compile import Spend, Terms
-    from giveortake.ledger import Reservation
+    from giveortake.answers.terms import Confidence, LeftOut
+    from giveortake.compile import Terms
+    from giveortake.ledger import Reservation, TrialFilter
+    from giveortake.ledger.rules.budget_status import Admission
     from giveortake.plan import Domain, Expression, Relation, Value
+    from giveortake.privacy import Guarantee
+    from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.requests import Charge, Priced
+    from giveortake.session.steps import Steps
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -59,8 +56,27 @@ _LATE = "late rows are not counted: date rows by their arrival"
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class CounterRequest:
-    """A counter as it was asked for: the first period of a column, the horizon, and the cap on rows of a unit."""
+class CounterRequest(Request):
+    """A running count of the rows of a table by a column of periods; see `Session.counter`."""
+
+    kind: ClassVar[str] = "counter"
+    without: ClassVar[tuple[str, ...]] = ("key_delta", "n", "groups_per_person", "rows_per_group", "caps")
+    table: str
+    column: str
+    horizon: int
+
+    def bind(self, mechanism: InteractiveMechanism, terms: Terms) -> BoundCounter:
+        relation = mechanism.origin.relations.get(self.table)
+        if relation is None:
+            raise NotFound(f"there is no table {self.table!r} here", hint="open the session that has it")
+        caps = mechanism.resolve_caps(terms)
+        return BoundCounter(mechanism, caps, Periods.of(mechanism, relation, self.column, self.horizon, caps), self)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Periods:
+    """The periods of a counter: the first of a column, the horizon, and the cap on rows of a unit."""
 
     relation: Scan
     column: str
@@ -71,8 +87,8 @@ class CounterRequest:
 
     @classmethod
     def of(
-        cls, mechanism: InteractiveMechanism, relation: Relation, column: str, horizon: object, terms: Terms
-    ) -> CounterRequest:
+        cls, mechanism: InteractiveMechanism, relation: Relation, column: str, horizon: object, caps: Caps
+    ) -> Periods:
         """Check what was asked for. Nothing is charged, and no row is read."""
         if not isinstance(relation, Scan):
             raise QueryRefused("a counter runs over a whole table, and this is a part of one")
@@ -84,7 +100,7 @@ class CounterRequest:
         _require_within(column, domain, periods)
         question = Question(relation, ((column, _period(column, domain)),), (("n", _COUNT),))
         mechanism.origin.require(question)
-        capped_scan = capped(question, mechanism.resolve_caps(terms)).relation
+        capped_scan = capped(question, caps).relation
         assert isinstance(capped_scan, Scan)  # noqa: S101 (caps leave a table a table)
         rows = capped_scan.most_rows
         if rows is None:
@@ -147,282 +163,316 @@ def _period(column: str, domain: Domain) -> Expression:
 
 
 @final
-@served
-class Counter:
-    """A running count of rows, period after period: `next` returns the count up to the next period.
+@dataclass(frozen=True, slots=True, eq=False)
+class CounterMeasurement:
+    """The noise of all periods at a spend."""
 
-    Making it costs nothing, and neither does `quote`. All periods of the horizon are one charge, made by the first
-    `next`; all others are free. Released counts are kept in the ledger: they stay the same in every process and for
-    every version of the table. Rows that come after their period was answered never count. Of each person the first
-    `rows_per_person` rows in time count. That holds as long as rows are only added to the table, and none is taken out
-    or changed: the k-th row of a person that counts has k − 1 before it in the table. So with another version of the
-    table a counter continues only if the custodian has said so, with `gt.protect(…, appended=True)`.
-    """
+    spend: Spend
+    noise: RunningCount
+    event: Event
 
-    def __init__(self, mechanism: InteractiveMechanism, request: CounterRequest, spend: Spend, terms: Terms) -> None:
-        self._mechanism, self._request, self._terms, self.spend = mechanism, request, terms, spend
-        neighbours = mechanism.budget.neighbours
-        mu = 1 / noise_multiplier(spend.squared_mu())  # rounded so that all that is left can be asked for
-        self._noise = RunningCount.calibrated(request.horizon, mu, request.rows, neighbours)
-        self._event = self._noise.event(running_count_sensitivity(request.horizon, request.rows, neighbours))
-        mechanism.engine.require_runnable([request.tally(0)])
-        mechanism.engine.hold_to_content()
-
-    @property
-    def horizon(self) -> int:
-        """How many periods the charge is for."""
-        return self._request.horizon
-
-    @property
-    def cost(self) -> Any:
-        """The promise that all periods together keep."""
-        budget = self._mechanism.budget
-        return self._event.guarantee(unit=budget.unit, neighbours=budget.neighbours)
-
-    def margin(self, period: int) -> float:
-        """The margin of the count after a number of periods. No row is read."""
-        if not 1 <= period <= self.horizon:
-            raise InvalidParameter("period", period, f"is not between 1 and the horizon, {self.horizon:,}")
-        return float(self._margins[period - 1])
-
-    @cached_property
-    def _weights(self) -> Floats:
-        """The weight of a period's noisy integer in the running total, by how many periods ago it was."""
-        return SquareRoot(self.horizon).last_weights()[::-1].copy()
-
-    @cached_property
-    def _margins(self) -> Floats:
-        variance = float(self._noise.sigma**2 + Fraction(1, 12))
-        margins: Floats = np.sqrt(variance * np.cumsum(self._weights**2)) * normal_margin(1.0, self._miss)
+    def margins(self, horizon: int, miss: float) -> Floats:
+        """The margin of the count after each period. No row is read."""
+        variance = float(self.noise.sigma**2 + Fraction(1, 12))
+        margins: Floats = np.sqrt(variance * np.cumsum(weights_of(horizon) ** 2)) * normal_margin(1.0, miss)
         return margins
 
-    @property
-    def _miss(self) -> float:
-        return self._terms.confidence.miss(self.horizon)
 
-    def quote(self) -> CounterQuote:
-        """What the horizon would cost, and the margin of the count after each period. No row is read."""
-        mechanism, request = self._mechanism, self._request
-        alone = request.rows / float(self.spend.gaussian()) * math.sqrt(self.horizon)
-        alone *= math.sqrt(2) if mechanism.budget.neighbours == "change-one" else 1.0
-        share = share_of_budget(mechanism.budget, self._event)
-        admission, is_charged = mechanism.admission(self.charge()), self._is_charged
-        return CounterQuote(
-            str(self.spend),
-            self.cost,
-            request.column,
-            request.period(0),
-            request.period(self.horizon - 1),
-            tuple(self._margins.tolist()),
-            normal_margin(alone, self._miss),
-            self._terms.confidence,
-            admission.admitted or is_charged,
-            is_charged,
-            share,
-            self._caps,
-            (*no_price(share, mechanism.budget, self._event, OTHER_BUDGET), _APPENDED),
-            self._left_out(),
-            approval=admission.waits and not is_charged,
+def weights_of(horizon: int) -> Floats:
+    """The weight of a period's noisy integer in the running total, by how many periods ago it was."""
+    return SquareRoot(horizon).last_weights()[::-1].copy()
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundCounter(Bound[CounterMeasurement]):
+    """A counter on a table of a session.
+
+    The asker steers it, one period a call: between two calls no lock is held, and earlier exact counts, which later
+    steps need, are stored under pads.
+    """
+
+    kind: ClassVar[str] = "counter"
+    interactive: ClassVar[bool] = True
+    any_version: ClassVar[bool] = True
+    hint: ClassVar[Any] = 'rho="1/100", or epsilon="1", delta="1e-8"'
+    instead: ClassVar[Any] = OTHER_BUDGET
+    mechanism: InteractiveMechanism
+    caps: Caps
+    periods: Periods
+    request: CounterRequest
+
+    # -- what it costs ------------------------------------------------------------------------------------------
+
+    def at(self, spend: Spend) -> CounterMeasurement:
+        if spend.is_pure:
+            problem = "needs a delta: the noise of a counter is Gaussian"
+            raise InvalidParameter("epsilon", str(spend.epsilon), problem, hint=self.hint)
+        periods, neighbours = self.periods, self.mechanism.budget.neighbours
+        mu = 1 / noise_multiplier(spend.squared_mu())  # rounded so that all that is left can be asked for
+        noise = RunningCount.calibrated(periods.horizon, mu, periods.rows, neighbours)
+        return CounterMeasurement(
+            spend, noise, noise.event(running_count_sensitivity(periods.horizon, periods.rows, neighbours))
         )
 
-    @property
-    def _caps(self) -> Caps | None:
-        return None if self._request.relation.person is None else Caps(rows_per_person=self._request.rows)
+    def event(self, measurement: CounterMeasurement) -> Event:
+        return measurement.event
 
-    def _left_out(self) -> LeftOut | None:
-        question = Question(self._request.relation, (), (("n", _COUNT),))
-        return left_out_under(self._mechanism, question, self._caps, self._terms.confidence)
+    def about(self, spend: Spend) -> Event:
+        return rounded_gaussian_event(spend)
 
-    def next(self) -> Answer:
-        """The count up to and including the next period. The first call charges, for the whole horizon."""
-        mechanism, charge = self._mechanism, self.charge()
-        with mechanism.ledger.turn(charge.question, dataset=mechanism.dataset, analyst=mechanism.analyst):
-            steps, reservation = self._opened(charge)
-            index = len(steps)
-            self._require_appended(steps)
-            if index >= self.horizon:
-                raise QueryRefused(
-                    f"all {self.horizon:,} periods of the horizon are over; nothing was charged",
-                    hint="a longer horizon is another counter, and another charge",
-                )
-            steps.append(self._next(steps, index, reservation))
-        return self._read(steps, index, reservation)
+    def promise(self, measurement: CounterMeasurement) -> Guarantee:
+        budget = self.mechanism.budget
+        return measurement.event.guarantee(unit=budget.unit, neighbours=budget.neighbours)
 
-    def _require_appended(self, steps: list[Any]) -> None:
+    def kinds(self, _terms: Terms, _trial: TrialFilter) -> list[Spend]:
+        return [Spend(mu=Fraction(1))]
+
+    def width(self, measurement: CounterMeasurement, terms: Terms) -> float:
+        return self.widest(measurement, terms)
+
+    def widest(self, measurement: CounterMeasurement, terms: Terms) -> float:
+        return float(self.margins(measurement, terms.confidence)[-1])
+
+    def margins(self, measurement: CounterMeasurement, confidence: Confidence) -> Floats:
+        """The margin of the count after each period. No row is read."""
+        return measurement.margins(self.periods.horizon, confidence.miss(self.periods.horizon))
+
+    # -- what names and describes it ----------------------------------------------------------------------------
+
+    def name(self, measurement: CounterMeasurement) -> dict[str, Any]:
+        return {
+            "counter": self.periods.to_json(),
+            "neighbours": self.mechanism.budget.neighbours,
+            "spend": measurement.spend.to_json(),
+        }
+
+    def words(self, _measurement: CounterMeasurement) -> str:
+        periods = f"{self.periods.horizon:,} periods"
+        return f"running count by {self.periods.column}, {periods}, in {self.mechanism.dataset}"
+
+    def record(self, priced: Priced[CounterMeasurement], terms: Terms) -> Mapping[str, Any]:
+        request = self.request
+        return {
+            **self.mechanism.record_head(terms.confidence),
+            "spend": priced.spend.to_json(),
+            "caps": self.caps.to_json(),
+            "counter": {"table": request.table, "column": request.column, "horizon": request.horizon},
+        }
+
+    def key(self, _stated: str | None, charge: Charge) -> str:
+        """Its own: a counter is found again whatever has changed since. An asker's keys are for all data sets."""
+        identity = f"{self.mechanism.dataset} {charge.question}"
+        return f"counter {hashlib.sha256(identity.encode()).hexdigest()}"
+
+    # -- what it gives ------------------------------------------------------------------------------------------
+
+    def require_runnable(self, _measurement: CounterMeasurement) -> None:
+        self.mechanism.engine.require_runnable([self.periods.tally(0)])
+        self.mechanism.engine.hold_to_content()
+
+    def run(self, measurement: CounterMeasurement, steps: Steps) -> list[Any]:
+        return list(steps.stored)
+
+    def advance(self, measurement: CounterMeasurement, steps: Steps) -> list[Any]:
+        """Draw the next period, and return all steps."""
+        if len(steps.stored) >= self.periods.horizon:
+            raise QueryRefused(
+                f"all {self.periods.horizon:,} periods of the horizon are over; nothing was charged",
+                hint="a longer horizon is another counter, and another charge",
+            )
+        self._require_appended(steps.stored)
+        steps.draw(None, {"format": _FORMAT}, lambda: self._drawn(measurement, steps))
+        return list(steps.stored)
+
+    def _require_appended(self, stored: list[Any]) -> None:
         """Refuse to continue with another version of the table, unless it holds all rows of the versions before it.
 
         Guarantee: from step to step versions only grow newer. A session that is still open on an older one lacks rows
         that counted, which others of the same person would replace. It is decided by the names of versions and by the
         custodian's word, not by rows.
         """
-        mechanism = self._mechanism
-        if not mechanism.appended and any(step.get("version") != mechanism.version for step in steps):
+        mechanism = self.mechanism
+        if not mechanism.appended and any(step.get("version") != mechanism.version for step in stored):
             raise QueryRefused(
                 "the table has changed since this counter began: if rows were taken out or changed, a person could "
                 "count again in every period; nothing was drawn",
                 hint="if rows were only added, the custodian says so: gt.protect(…, appended=True)",
             )
         order = [name for name, _ in mechanism.ledger.versions(mechanism.dataset)]
-        newest = max((order.index(step["version"]) for step in steps if "version" in step), default=0)
+        newest = max((order.index(step["version"]) for step in stored if "version" in step), default=0)
         if order.index(mechanism.version) < newest:
             raise QueryRefused(
                 "this counter has moved on to a newer version of the table than this session holds; nothing was drawn",
                 hint="protect the table as it is now, and go on there",
             )
 
-    def _next(self, steps: list[Any], index: int, reservation: Reservation) -> Any:
-        """Draw and store a step. A failure is counted before it is raised, and so is each execution but the first."""
-        mechanism, begun_file = self._mechanism, f"{reservation.reference}-{index}.begun"
-        mechanism.ledger.require_failures_left(reservation)
-        if mechanism.spool.has(begun_file):
-            mechanism.ledger.wait_for_beat()  # when this step was ended is not told by when it is begun again
-            mechanism.ledger.begin_again(reservation)
-        mechanism.spool.first(begun_file, lambda: [index])
-
-        def draw() -> Any:
-            return mechanism.ledger.keep(reservation, index, self._drawn(steps, reservation))
-
-        try:
-            step = sealed_question(draw)
-        except QueryFailed as failed:
-            mechanism.ledger.fail(reservation, defect=failed.cause == "defect")
-            raise
-        mechanism.spool.forget(begun_file)
-        return step
-
-    def answers(self) -> Answer:
-        """All counts released so far, as one table of all periods; free."""
-        steps, reservation = self._stored_steps()
-        return self.table(steps, range(len(steps)), reservation)
-
-    # -- inside -------------------------------------------------------------------------------------------------
-
-    def charge(self) -> Charge:
-        """The one charge for all periods, with the name by which the ledger finds it again."""
-        mechanism = self._mechanism
-        request = {
-            "counter": self._request.to_json(),
-            "neighbours": mechanism.budget.neighbours,
-            "spend": self.spend.to_json(),
-        }
-        words = f"running count by {self._request.column}, {self.horizon:,} periods, in {mechanism.dataset}"
-        record = counter_record(
-            mechanism,
-            self._request.relation.table.name,
-            self._request.column,
-            self.horizon,
-            spend=self.spend,
-            terms=self._terms,
-        )
-        return Charge(self._event, request, words, record)
-
-    def _opened(self, charge: Charge) -> tuple[list[Any], Reservation]:
-        """The steps stored so far, and their reservation: charged now, or found whatever has changed since."""
-        mechanism = self._mechanism
-        try:
-            reservation = mechanism.reserve_charge(charge, self._key(charge))
-        except BudgetExceeded as refusal:
-            raise too_dear(
-                mechanism,
-                str(self.spend),
-                self.spend,
-                charge.event,
-                refusal,
-                event_at=rounded_gaussian_event,
-                instead=OTHER_BUDGET,
-            ) from None
-        return mechanism.ledger.kept(reservation), reservation
-
-    def _stored_steps(self) -> tuple[list[Any], Reservation | None]:
-        """The steps stored so far and their reservation, without charging: none before the first step."""
-        return self._opened(self.charge()) if self._is_charged else ([], None)
-
-    @property
-    def _is_charged(self) -> bool:
-        mechanism, charge = self._mechanism, self.charge()
-        return mechanism.ledger.knows(
-            charge.event,
-            dataset=mechanism.dataset,
-            analyst=mechanism.analyst,
-            key=self._key(charge),
-            request=charge.request,
-            question=charge.question,
-        )
-
-    def _key(self, charge: Charge) -> str:
-        identity = f"{self._mechanism.dataset} {charge.question}"  # an asker's keys are for all data sets together
-        return f"counter {hashlib.sha256(identity.encode()).hexdigest()}"
-
-    def _drawn(self, steps: list[Any], reservation: Reservation) -> dict[str, Any]:
-        """Draw the next step: its noisy integer, and its exact count masked by a pad, for the step after it."""
-        engine, ledger = self._mechanism.engine, self._mechanism.ledger
-        pads = [ledger.pad(reservation, index) for index in range(len(steps) + 1)]
-        exact_count = engine.tally(self._request.tally(len(steps))).item(0)
+    def _drawn(self, measurement: CounterMeasurement, steps: Steps) -> dict[str, Any]:
+        """The noisy integer of the next period, and its exact count under a pad, for the step after it."""
+        engine, index = self.mechanism.engine, len(steps.stored)
+        pads = [steps.pad(earlier) for earlier in range(index + 1)]
+        exact_count = engine.tally(self.periods.tally(index)).item(0)
         if not engine.unchanged():
             raise failure("changed")
-        count, under_pad = self._noise.next(exact_count, [int(step["under_pad"]) for step in steps], pads)
-        version = self._mechanism.version
-        return {"format": _FORMAT, "count": str(count), "under_pad": str(under_pad), "version": version}
+        past = [int(step["under_pad"]) for step in steps.stored]
+        count, under_pad = measurement.noise.next(exact_count, past, pads)
+        return {"count": str(count), "under_pad": str(under_pad), "version": self.mechanism.version}
 
-    def _read(self, steps: list[Any], index: int, reservation: Reservation) -> Answer:
-        """The answer for one period."""
-        return self.table(
-            steps, range(index, index + 1), reservation, f"period {index + 1:,} of {self.horizon:,}, under one charge"
-        )
+    def read(
+        self,
+        priced: Priced[CounterMeasurement],
+        outcome: Any,
+        reservation: Reservation,
+        terms: Terms,
+        *,
+        looked_up: bool,
+    ) -> Any:
+        """The running counter; for a release that is read by its id, all counts released so far."""
+        if looked_up:
+            if not outcome:
+                raise unanswered(reservation.id)
+            return self.table(priced, outcome, range(len(outcome)), reservation, terms)
+        return Counter(self, priced, terms, reservation.id)
 
-    def table(self, steps: list[Any], indices: range, reservation: Reservation | None, *notes: str) -> Answer:
+    def table(
+        self,
+        priced: Priced[CounterMeasurement],
+        stored: list[Any],
+        indices: range,
+        reservation: Reservation | None,
+        terms: Terms,
+    ) -> Answer:
         """The running counts after some periods."""
-        if any(step["format"] != _FORMAT for step in steps):
+        if any(step["format"] != _FORMAT for step in stored):
             raise LedgerMismatch("a later version of giveortake stored a step of this counter")
-        released = np.array([float(int(step["count"])) for step in steps])
-        values = np.array([float(released[: index + 1] @ self._weights[index::-1]) for index in indices])
-        margins = self._margins[indices.start : indices.stop]
-        all_notes = [*notes] if notes else [f"{len(indices):,} of {self.horizon:,} periods, under one charge"]
-        all_notes.append(_LATE)
+        periods, promise = self.periods, self.promise(priced.measurement)
+        released = np.array([float(int(step["count"])) for step in stored])
+        weights = weights_of(periods.horizon)
+        values = np.array([float(released[: index + 1] @ weights[index::-1]) for index in indices])
+        margins = self.margins(priced.measurement, terms.confidence)[indices.start : indices.stop]
+        told = f"{len(indices):,}" if len(indices) != 1 else f"period {indices.start + 1:,}"
+        notes = [f"{told} of {periods.horizon:,}{' periods' if len(indices) != 1 else ''}, under one charge", _LATE]
         if self._caps is not None:
-            first = counted(self._request.rows, "row")
-            all_notes.append(
-                f"of each person the first {first} in time count, as long as no row is taken out or changed"
-            )
-        left_out = self._left_out()
-        all_notes += [] if left_out is None else [str(left_out)]
+            first = counted(periods.rows, "row")
+            notes.append(f"of each person the first {first} in time count, as long as no row is taken out or changed")
+        left_out = self._left_out(terms.confidence)
+        notes += [] if left_out is None else [str(left_out)]
         return Answer(
             [
                 Column(
-                    self._request.column,
-                    [self._request.period(index) for index in indices],
-                    kind="integer" if self._request.kind is Kind.INTEGER else "date",
+                    periods.column,
+                    [periods.period(index) for index in indices],
+                    kind="integer" if periods.kind is Kind.INTEGER else "date",
                 ),
                 Column("n", values, values - margins, values + margins),
             ],
-            guarantee=self.cost,
-            cost=self.cost,
+            guarantee=promise,
+            cost=promise,
             release_id=None if reservation is None else reservation.id,
-            confidence=self._terms.confidence,
+            confidence=terms.confidence,
             citations=(RunningCount.citation,),
-            recipe={"spend": str(self.spend), "strategy": "the square root of running totals"},
+            recipe={"spend": str(priced.spend), "strategy": "the square root of running totals"},
             entropy=ENTROPY,
-            notes=tuple(all_notes),
+            notes=tuple(notes),
             caps=self._caps,
             left_out=left_out,
         )
 
+    @property
+    def _caps(self) -> Caps | None:
+        return None if self.periods.relation.person is None else Caps(rows_per_person=self.periods.rows)
+
+    def _left_out(self, confidence: Confidence) -> LeftOut | None:
+        question = Question(self.periods.relation, (), (("n", _COUNT),))
+        return left_out_under(self.mechanism, question, self._caps, confidence)
+
+    # -- quotes -------------------------------------------------------------------------------------------------
+
+    def quoted(self, priced: Priced[CounterMeasurement], terms: Terms, _admission: Admission) -> dict[str, Any]:
+        periods, margins = self.periods, self.margins(priced.measurement, terms.confidence)
+        alone = periods.rows / float(priced.spend.gaussian()) * math.sqrt(periods.horizon)
+        alone *= math.sqrt(2) if self.mechanism.budget.neighbours == "change-one" else 1.0
+        first, last = periods.period(0), periods.period(periods.horizon - 1)
+        listed = [period for period in _LISTED if period < periods.horizon] + [periods.horizon]
+        lines = tuple({"periods": period, "margin": float(margins[period - 1])} for period in listed)
+        return {
+            "title": f"running count by {periods.column}, {first} to {last}: one charge for all periods",
+            "margins": {"n": float(margins[-1])},
+            "lines": lines,
+            "facts": {
+                "horizon": periods.horizon,
+                "alone": normal_margin(alone, terms.confidence.miss(periods.horizon)),
+            },
+            "caps": self._caps,
+            "contributions": None
+            if self._caps is None
+            else f"the first {counted(periods.rows, 'row')} in time of a person",
+            "left_out": self._left_out(terms.confidence),
+            "notes": (_APPENDED, *([] if priced.why is None else [priced.why])),
+        }
+
+
+_LISTED = (1, 7, 30, 100, 365, 1000)  # periods whose margin a quote lists
+
+
+@final
+@served
+class Counter:
+    """A running count of rows, period after period: `next` returns the count up to the next period.
+
+    All periods of the horizon are one charge, which was made when it was answered. Released counts are kept in the
+    ledger: they stay the same in every process and for every version of the table. Rows that come after their period
+    was answered never count. Of each person the first `rows_per_person` rows in time count. That holds as long as rows
+    are only added to the table, and none is taken out or changed: the k-th row of a person that counts has k − 1 before
+    it in the table. So with another version of the table a counter continues only if the custodian has said so, with
+    `gt.protect(…, appended=True)`.
+    """
+
+    def __init__(self, bound: BoundCounter, priced: Priced[CounterMeasurement], terms: Terms, release_id: str) -> None:
+        self._bound, self._priced, self._terms, self._mechanism = bound, priced, terms, bound.mechanism
+        self.release_id = release_id
+
+    @property
+    def horizon(self) -> int:
+        """How many periods the charge is for."""
+        return self._bound.periods.horizon
+
+    @property
+    def cost(self) -> Any:
+        """The promise that all periods together keep."""
+        return self._bound.promise(self._priced.measurement)
+
+    def margin(self, period: int) -> float:
+        """The margin of the count after a number of periods. No row is read."""
+        if not 1 <= period <= self.horizon:
+            raise InvalidParameter("period", period, f"is not between 1 and the horizon, {self.horizon:,}")
+        return float(self._bound.margins(self._priced.measurement, self._terms.confidence)[period - 1])
+
+    def next(self) -> Answer:
+        """The count up to and including the next period."""
+        with self._mechanism.steps(self._priced, self._terms, None) as steps:
+            stored = self._bound.advance(self._priced.measurement, steps)
+            index = len(stored) - 1
+            return self._bound.table(self._priced, stored, range(index, index + 1), steps.reservation, self._terms)
+
+    def answers(self) -> Answer:
+        """All counts released so far, as one table of all periods; free."""
+        steps = stored_steps(self._mechanism, self.release_id)
+        return self._bound.table(self._priced, steps.stored, range(len(steps.stored)), steps.reservation, self._terms)
+
     def __repr__(self) -> str:
-        request = self._request
-        first, last = request.period(0), request.period(self.horizon - 1)
-        periods = counted(self.horizon, "period")
+        periods = self._bound.periods
+        first, last = periods.period(0), periods.period(periods.horizon - 1)
         lines = [
-            f"<Counter of {self._mechanism.dataset} by {request.column}, {first} to {last}: {self.spend} for {periods}",
-            f"  the count after the last of them is accurate to ± {self._margins[-1]:,.4g}",
+            f"<Counter of {self._mechanism.dataset} by {periods.column}, {first} to {last}, at {self._priced.spend}",
+            f"  the count after the last of them is accurate to ± {self.margin(self.horizon):,.4g}",
         ]
         try:
-            steps, _ = self._stored_steps()
+            done = len(stored_steps(self._mechanism, self.release_id).stored)
         except (LedgerMismatch, LedgerUnavailable, QueryRefused):
             return "\n".join([*lines, "  its table has changed, or it is closed: open it again"]) + ">"
-        if len(steps) == self.horizon:
-            lines.append("  all of them were told: answers() tells them again")
-        elif steps:
-            lines.append(f"  {len(steps):,} of them were told; next() tells {request.period(len(steps))}, for free")
+        if done == self.horizon:
+            lines.append("  all of them were released: answers() returns them again")
         else:
-            lines.append(f"  the first next() charges for all of them, and tells {first}; quote() says what")
+            lines.append(f"  {done:,} of them were released; next() releases {periods.period(done)}, for free")
         return "\n".join(lines) + ">"

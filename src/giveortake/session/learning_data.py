@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import math
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -14,8 +15,9 @@ from giveortake.engines import HandsOverRows, Sample
 from giveortake.engines.questions import SAMPLED_OF
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.plan import Aggregate, AggregateKind, Measured, Question
+from giveortake.plan.codec import question_from_json, question_to_json
 from giveortake.session.profiles.best_caps import paid_profiles, profiled_table
-from giveortake.session.runs import AdaptiveRun, RunRequest
+from giveortake.session.runs import AdaptiveRun, Run
 from giveortake.session.session import Session, mechanism_of, mechanism_of_query, require_here
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from giveortake.session.profiles.profile import Profile
 
 
-__all__ = ["AdaptiveRun", "LearningData", "RunRequest", "served_to_asker"]
+__all__ = ["AdaptiveRun", "LearningData", "Run", "served_to_asker"]
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -48,7 +50,7 @@ class LearningData:
     It is made from a session, for its only table or a named one, or from a frame with its filters and derived columns.
     """
 
-    _mechanism: InteractiveMechanism
+    mechanism: InteractiveMechanism
     relation: Relation
     persons: Sample | None = None  # a public part of the persons; None for all
 
@@ -73,7 +75,7 @@ class LearningData:
 
     def serving(self) -> AbstractContextManager[None]:
         """Use the cache of whoever asks, until the block ends."""
-        return serving(self._mechanism.cache)
+        return serving(self.mechanism.cache)
 
     def split(self, held_out: Fraction) -> tuple[LearningData, LearningData]:
         """Split the persons into those to learn from and those held out, by a public hash of their names.
@@ -96,12 +98,12 @@ class LearningData:
     @property
     def budget(self) -> Guarantee:
         """The promise that all answers together keep."""
-        return self._mechanism.budget
+        return self.mechanism.budget
 
     @property
     def name(self) -> str:
         """The name of the data set."""
-        return self._mechanism.dataset
+        return self.mechanism.dataset
 
     def rows_about(self) -> float | None:
         """An estimate of the number of rows, by a profile that the asker's own levels paid for; None without one."""
@@ -119,9 +121,21 @@ class LearningData:
     def _profiles(self) -> list[Profile]:
         """The paid profiles of the table, newest first; none if the relation is not the whole table."""
         table, changed = profiled_table(self.relation)
-        return [] if table is None or changed else paid_profiles(self._mechanism, table)
+        return [] if table is None or changed else paid_profiles(self.mechanism, table)
 
-    def request(self, sums: Iterable[VectorSum], spend: Spend, identity: dict[str, Any], words: str) -> RunRequest:
+    def to_json(self) -> dict[str, Any] | None:
+        """What the rows are made again from; None for a part of the persons."""
+        if self.persons is not None or self.mechanism.part is not None:
+            return None
+        question = Question(self.relation, (), (("n", _COUNT),))
+        return {"plan": json.dumps(question_to_json(question, self.mechanism.origin))}
+
+    @classmethod
+    def from_json(cls, mechanism: InteractiveMechanism, content: dict[str, Any]) -> LearningData:
+        """The rows that `to_json` wrote down, among the tables of a session."""
+        return cls(mechanism, question_from_json(json.loads(content["plan"]), mechanism.origin).relation)
+
+    def request(self, sums: Iterable[VectorSum], spend: Spend, identity: dict[str, Any], words: str) -> Run:
         """A run of sums of vectors that costs a spend in all; sums that the session or engine cannot run are refused.
 
         `sums` are those that are known beforehand. `identity` names the run: everything that decides what it measures.
@@ -129,30 +143,28 @@ class LearningData:
         for vector_sum in sums:
             self.require(vector_sum)
         if self.persons is None:
-            return RunRequest.of_vectors(self._mechanism, self.relation, spend, identity, words)
+            return Run.of_vectors(self.mechanism, self.relation, spend, identity, words)
         part = {"persons": [self.persons.salt, self.persons.below, self.persons.others]}
         return replace(
-            RunRequest.of_vectors(self._mechanism, self.relation, spend, identity | part, words), persons=self.persons
+            Run.of_vectors(self.mechanism, self.relation, spend, identity | part, words), persons=self.persons
         )
 
-    def sample_request(
-        self, spend: Spend, declared: events.Repeated, *, identity: dict[str, Any], words: str
-    ) -> RunRequest:
+    def sample_request(self, spend: Spend, declared: events.Repeated, *, identity: dict[str, Any], words: str) -> Run:
         """A run of a declared number of sums over samples of persons."""
         if self.persons is not None:
             raise QueryRefused("a sample of the people cannot be sampled again", hint="fit it to all people")
-        return RunRequest.of_samples(self._mechanism, self.relation, spend, declared, identity=identity, words=words)
+        return Run.of_samples(self.mechanism, self.relation, spend, declared, identity=identity, words=words)
 
     def require_trusted(self, function_name: str) -> None:
         """Refuse trusted code that this session does not have, and an engine that cannot give rows to it."""
-        if function_name not in self._mechanism.trusted:
+        if function_name not in self.mechanism.trusted:
             raise InvalidParameter(
                 "loss",
                 function_name,
                 "is not code that this session trusts",
                 hint="the custodian registers it: gt.protect(…, trusted={…}); sessions of analysts have none",
             )
-        if not isinstance(self._mechanism.engine, HandsOverRows):
+        if not isinstance(self.mechanism.engine, HandsOverRows):
             raise QueryRefused(
                 "only an engine in this process hands rows to trusted code",
                 hint="protect a copy of the table in DuckDB, or take a loss that is an expression",
@@ -160,7 +172,7 @@ class LearningData:
 
     def require_unwitnessed(self, why: str) -> None:
         """Refuse an engine whose statements others can read, for statements whose text depends on rows."""
-        if self._mechanism.engine.has_witnesses:
+        if self.mechanism.engine.has_witnesses:
             raise QueryRefused(
                 f"{why}, which logs and monitors of this engine show", hint="protect a copy of the table in DuckDB"
             )
@@ -170,8 +182,8 @@ class LearningData:
         keys = tuple((f"k{index}", column.expression) for index, column in enumerate(vector_sum.columns))
         sums = [Measured(Aggregate(AggregateKind.SUM, value.expression)) for value in vector_sum.values]
         outputs = (("n", _COUNT), *((f"v{index}", measured) for index, measured in enumerate(sums)))
-        self._mechanism.origin.require(Question(vector_sum.relation, keys, outputs))
-        self._mechanism.engine.require_runnable([vector_sum])
+        self.mechanism.origin.require(Question(vector_sum.relation, keys, outputs))
+        self.mechanism.engine.require_runnable([vector_sum])
 
 
 def served_to_asker(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
@@ -181,7 +193,7 @@ def served_to_asker(function: Callable[_Parameters, _Result]) -> Callable[_Param
     @wraps(function)
     def call(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
         source: Any = args[0] if args else kwargs.get(first)
-        mechanism = mechanism_of(source) if isinstance(source, Session) else LearningData.of(source)._mechanism  # noqa: SLF001 (of this module)
+        mechanism = mechanism_of(source) if isinstance(source, Session) else LearningData.of(source).mechanism
         with serving(mechanism.cache):
             return function(*args, **kwargs)
 

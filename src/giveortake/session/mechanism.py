@@ -1,59 +1,39 @@
-"""The interactive mechanism, from top to bottom: price → reserve → draw → settle → read.
+"""The interactive mechanism: what stands between requests and rows.
 
-- Draw so that no error and no traceback reveals anything about rows, whatever goes wrong.
-- A cache of questions between two quotes: parsed texts, and the part of their pricing that no amount affects.
-- Both are functions of the question, the schema and the caps alone. Each asker has a cache, so that the time of a quote
-  does not reveal what others have asked.
-
-1. *Price*: the spend that was stated and the measurement that it buys. No row is read, and a refusal costs nothing.
-2. *Reserve*: the charge is in the ledger, durably and at every level, before a row is read. Nothing refunds it.
-3. *Draw*: the engine is asked, and every integer gets its noise, once.
-4. *Settle*: what was drawn is stored, unless something is stored already. Only what is stored is ever shown.
-5. *Read*: the answer is computed from what is stored (`releases`). This is post-processing, and always free.
+It quotes every kind of request, charges it before a row is read, lets it draw, and reads its release (`requests`).
+Parsed texts, and the part of a question's pricing that no amount affects, are cached between two quotes. Both are
+functions of the question, the schema and the caps alone, and each asker has a cache, so that the time of a quote does
+not reveal what others have asked.
 """
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from threading import Event as Flag
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 from giveortake.advice import Advice
-from giveortake.answers import Stream
-from giveortake.answers.terms import Confidence
 from giveortake.caching import Cache
-from giveortake.compile import composed, event_of, joint, measurement
 from giveortake.compile.measurement import prepared
-from giveortake.engines.runtime import as_one_question, failure
-from giveortake.errors import (
-    AccessDenied,
-    BudgetExceeded,
-    InvalidParameter,
-    LedgerError,
-    LedgerMismatch,
-    QueryFailed,
-    QueryRefused,
-    line_of,
-)
+from giveortake.errors import AccessDenied, BudgetExceeded, LedgerMismatch, QueryRefused
+from giveortake.plan.expressions import Literal
 from giveortake.privacy import ApproxDP
-from giveortake.session import storage
-from giveortake.session.pricing import Pricing, price_by_margin, price_by_share
-from giveortake.session.profiles.best_caps import with_best_caps
-from giveortake.session.refusals import deltas_of, no_share, too_dear
-from giveortake.session.releases import PaidRelease, record_of, twins_before
-from giveortake.session.storage import DiscoveryDraw, DrawnAnswer
+from giveortake.session.pricing import price
+from giveortake.session.quotes import Quote
+from giveortake.session.refusals import no_price, no_share, share_of_budget
+from giveortake.session.steps import steps_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-    from fractions import Fraction
+    from collections.abc import Callable, Hashable, Mapping
+    from contextlib import AbstractContextManager
 
-    from giveortake.answers import Answer
+    from giveortake.answers.terms import Confidence
     from giveortake.compile import Caps, CustodianCaps, Measurement, Spend, Terms
     from giveortake.compile.measurement import Prepared
-    from giveortake.engines import Engine, Keys
+    from giveortake.engines import Engine
     from giveortake.ledger import BudgetStatus, Ledger, Reservation, TrialFilter
     from giveortake.ledger.rules.budget_status import Admission
     from giveortake.mechanisms.vectors import Trusted
@@ -62,40 +42,14 @@ if TYPE_CHECKING:
     from giveortake.privacy.events import Event
     from giveortake.session.parse_cache import ReadingCache
     from giveortake.session.partitions import Part
-    from giveortake.session.storage import Spool, Stored
+    from giveortake.session.queries import PricedQuestion
+    from giveortake.session.requests import Bound, Charge, Priced
+    from giveortake.session.steps import Steps
+    from giveortake.session.storage import Spool
     from giveortake.sql import Read
 
 
-Drawn = TypeVar("Drawn")
-
-
-def sealed_question(draw: Callable[[], Drawn]) -> Drawn:
-    """Call `draw` as `sealed` does, within the time limit of one question."""
-    return sealed(lambda: as_one_question(draw))
-
-
-def sealed(draw: Callable[[], Drawn]) -> Drawn:
-    """Return what `draw` returns; let no error reveal rows.
-
-    Any failure is raised as an error of our own, without its cause: other errors, and the variables in a traceback,
-    may hold keys and exact counts. What neither a limit of the engine nor the ledger explains is a defect: one row may
-    decide it. An interruption is raised without its traceback.
-    """
-    failed: BaseException
-    try:
-        return draw()
-    except (QueryFailed, LedgerError) as error:
-        failed = error
-    except MemoryError as error:
-        failed = failure("memory", type(error))
-    except (KeyboardInterrupt, SystemExit, GeneratorExit) as error:
-        failed = error
-    except BaseException as error:  # noqa: BLE001 (raised below, without its traceback; libraries panic by such errors)
-        failed = failure("defect", type(error), line_of(error))
-    failed.__context__ = None
-    raise failed.with_traceback(None) from None
-
-
+FORMAT = 1  # of the records of releases
 _MOST = 256  # entries of each cache
 _Result = TypeVar("_Result")
 
@@ -162,50 +116,6 @@ class PreparedQuestions:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Priced:
-    """A question with its price: the measurement that a spend buys.
-
-    `question` is what was asked; `made.question` is restricted to the rows that count.
-    """
-
-    question: Question
-    made: Measurement
-    why: str | None = None  # why this noise, if it was chosen here
-    refusal: str | None = None  # what would be charged is more than the terms allow
-    text: str | None = None  # of the question, if it was written in SQL
-
-    @property
-    def spend(self) -> Spend:
-        """What the answer costs."""
-        return self.made.spend
-
-    @property
-    def keys(self) -> Keys | None:
-        """The keys of the answer, unless they have to be found."""
-        return self.made.keys if self.made.selection is None else None
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Charge:
-    """A charge for questions that are asked together: the event, the request that identifies it, and a description.
-
-    `record` holds the questions in full, so that the release can be read again by its id; it does not affect the price.
-    """
-
-    event: Event
-    request: dict[str, Any]
-    words: str
-    record: Mapping[str, Any] | None = None
-
-    @property
-    def question(self) -> str:
-        """The request as text: by it the ledger finds again what was paid for."""
-        return json.dumps(self.request, sort_keys=True)
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
 class InteractiveMechanism:
     """Everything that stands between questions and rows. Sessions hold it; analysts do not.
 
@@ -256,172 +166,104 @@ class InteractiveMechanism:
 
     # -- the whole way ------------------------------------------------------------------------------------------
 
-    def answer(
-        self,
-        priced_questions: Sequence[Priced],
-        confidence: Confidence,
-        key: str | None,
-        profile: Mapping[str, Any] | None = None,
-    ) -> list[Answer]:
-        """Answers to questions under one charge, which is durable before the engine is asked the first of them."""
-        reservation, stored = self.reserve_and_draw(priced_questions, key, confidence, profile=profile)
-        return [
-            PaidRelease(
-                self,
-                priced,
-                *storage.whole(self.spool, priced, stored_answer),
-                reservation,
-                confidence,
-                question_index=index,
-                twins=twins_before(priced_questions, index),
-            ).read()
-            for index, (priced, stored_answer) in enumerate(zip(priced_questions, stored, strict=True))
-        ]
+    def quote(self, bound: Bound[Any], terms: Terms) -> Quote:
+        """What a request would cost, and what its answer would be worth. No row is read, and nothing is charged."""
+        priced = price(bound, terms)
+        bound.require_runnable(priced.measurement)
+        charge = priced.charge()
+        admission = self.admission(charge)
+        share = share_of_budget(self.budget, charge.event)
+        own = bound.quoted(priced, terms, admission)
+        notes = (
+            *no_price(share, self.budget, charge.event, *([] if bound.instead is None else [bound.instead])),
+            *([] if priced.refusal is None else [priced.refusal]),
+            *own.pop("notes", ()),
+        )
+        is_paid = priced.refusal is None and (admission.paid or self._is_known_by_key(bound, charge))
+        return Quote(
+            bound.kind,
+            own.pop("title", ""),
+            str(priced.spend),
+            bound.promise(priced.measurement),
+            share,
+            admission.status.remaining,
+            admitted=priced.refusal is None and (admission.admitted or is_paid),
+            confidence=terms.confidence,
+            paid=is_paid,
+            approval=admission.waits and not is_paid,
+            used_after=_used_after(admission),
+            notes=notes,
+            **own,
+        )
 
-    def stream(self, priced: Priced, confidence: Confidence, key: str | None) -> Stream:
-        """The answer to one question as a stream, read from where it is stored, some keys at a time."""
-        if priced.made.question.order:
-            raise QueryRefused("ORDER BY needs the whole table at once", hint="sort the rows where you write them")
-        if priced.made.question.has_windows:
-            raise QueryRefused("OVER needs the whole table at once", hint="compute it where you write the rows")
-        reservation, (stored,) = self.reserve_and_draw([priced], key, confidence)
-        if "spool" in stored and confidence.over == "answer":  # the confidence covers all portions together
-            keys = sum(len(line["keys"]) for line in self.spool.read(stored["spool"]))
-            confidence = Confidence(confidence, cells=keys * len(priced.made.formulas))
+    def is_paid(self, bound: Bound[Any], charge: Charge) -> bool:
+        """Whether the asker paid for exactly this before, and gets it again at no cost.
 
-        def answers() -> Iterator[Answer]:
-            rows_left = priced.made.question.limit
-            for index, (keys, release) in enumerate(storage.portions_of(self.spool, priced, stored)):
-                portion = index if "spool" in stored else None
-                answer = PaidRelease(self, priced, keys, release, reservation, confidence, portion).read(
-                    limit=rows_left
-                )
-                rows_left = None if rows_left is None else rows_left - len(answer)
-                yield answer
-                if rows_left == 0:
-                    return
-
-        return Stream(answers)
-
-    def reserve_and_draw(
-        self,
-        priced_questions: Sequence[Priced],
-        key: str | None,
-        confidence: Confidence,
-        refines: tuple[str, ...] = (),
-        portion: int | None = None,
-        *,
-        profile: Mapping[str, Any] | None = None,
-        words: str | None = None,
-        refined: int = 0,
-        twins: int = 0,
-    ) -> tuple[Reservation, list[Stored]]:
-        """Charge questions together, and draw the answers that were not drawn before.
-
-        `refined` says which question of the first release is refined, if any, and `twins` how many questions of the
-        same name stand before it there; `words` describe the whole request.
+        It is found by what names it, or by the key of a request that has one of its own, such as a counter's.
         """
-        record = record_of(self, priced_questions, confidence, refined if refines else None)
-        charge = replace(self.charge(priced_questions, refines, portion, profile, twins), record=record)
-        charge = charge if words is None else replace(charge, words=words)
+        scope: Any = {"dataset": self.dataset, "analyst": self.analyst, "question": charge.question}
+        return self._is_known_by_key(bound, charge) or self.ledger.is_paid(charge.event, **scope)
 
-        def draw(reservation: Reservation) -> list[Stored]:
-            return sealed(  # a draw that is not stored yet must not show up in a traceback
-                lambda: self.settle(
-                    reservation,
-                    [self.draw(priced, reservation, index) for index, priced in enumerate(priced_questions)],
-                )
-            )
+    def _is_known_by_key(self, bound: Bound[Any], charge: Charge) -> bool:
+        key = bound.key(None, charge)
+        scope: Any = {"dataset": self.dataset, "analyst": self.analyst, "question": charge.question}
+        return key is not None and self.ledger.knows(charge.event, key=key, request=charge.name, **scope)
 
-        reservation, stored = self.draw_once(charge, lambda: self.reserve(priced_questions, key, charge), draw)
-        return reservation, storage.stored_of(reservation.answer, len(priced_questions)) if stored is None else stored
+    def answer(self, bound: Bound[Any], terms: Terms, key: str | None) -> Any:
+        """The release of a request, under one charge, which is durable before a row is read."""
+        priced, outcome, reservation = self.bought(bound, terms, key)
+        return bound.read(priced, outcome, reservation, terms, looked_up=False)
 
-    def draw_once(
-        self, charge: Charge, reserve: Callable[[], Reservation], draw: Callable[[Reservation], Drawn]
-    ) -> tuple[Reservation, Drawn | None]:
-        """Charge, then draw and settle; if that was done before, return None: the reservation has the stored answer.
+    def bought(self, bound: Bound[Any], terms: Terms, key: str | None) -> tuple[Priced[Any], Any, Reservation]:
+        """Price, charge and draw a request; what was paid for before is neither charged nor drawn again."""
+        priced = price(bound, terms)
+        bound.require_runnable(priced.measurement)
+        with self.steps(priced, terms, key) as steps:
+            return priced, bound.run(priced.measurement, steps), steps.reservation
 
-        Who asks the same question at the same moment waits, and gets the same answer.
+    def steps(self, priced: Priced[Any], terms: Terms, key: str | None) -> AbstractContextManager[Steps]:
+        """Charge, and give the steps: none yet, those that were drawn before, or all of what has an answer."""
+        bound, charge = priced.bound, priced.charge(terms)
 
-        Guarantee: a failure that is raised here, and every execution but the first, is counted in the ledger before
-        anybody can notice it. Who ends this process in the middle counts that (`ledger.fail_key`) before telling it.
-        """
-        with self.ledger.turn(charge.question, dataset=self.dataset, analyst=self.analyst, event=charge.event):
-            reservation = reserve()
-            if reservation.settled:
-                return reservation, None
-            self.begin(reservation)
+        def reserve() -> Reservation:
+            if priced.refusal is not None:
+                raise no_share(self, priced.spend, priced.refusal)
             try:
-                return reservation, draw(reservation)
-            except QueryFailed as failed:
-                self.ledger.fail(reservation, defect=failed.cause == "defect")
-                raise
+                return self.reserve(charge, bound.key(key, charge))
+            except BudgetExceeded as refusal:
+                raise bound.refused(priced, charge.event, refusal) from None
 
-    def begin(self, reservation: Reservation) -> None:
-        """Count an execution that is not the first, of the version of the table that was charged for, and no other."""
-        if reservation.version != self.version:
-            raise LedgerMismatch(
-                f"this key was charged for version {reservation.version!r} of {self.dataset!r}, which is at "
-                f"{self.version!r} now, and there is no answer; the charge stands",
-                hint="ask again with a new key: that is a new charge",
-            )
-        if not reservation.fresh:
-            self.ledger.begin_again(reservation)
+        inner_filter = bound.inner_filter(priced.measurement)
+        return steps_of(
+            self,
+            charge,
+            reserve,
+            inner_filter=inner_filter,
+            interactive=bound.interactive,
+            any_version=bound.any_version,
+        )
 
-    # -- 1. price -----------------------------------------------------------------------------------------------
-
-    def price(self, question: Question, terms: Terms) -> Priced:
-        """The spend that the terms state or imply, and what it buys. Nothing is charged, and no row is read."""
-        terms = with_best_caps(self, question, terms)
-        caps = self.resolve_caps(terms)
-        if terms.margin is not None:
-            return price_by_margin(Pricing(self, question, caps), terms, self.trial())
-        if terms.share is not None:
-            return price_by_share(Pricing(self, question, caps), terms, self.trial())
-        if terms.spend is None:
-            raise InvalidParameter(
-                "epsilon",
-                None,
-                "is missing: say what the answer may cost",
-                hint=Advice("{epsilon}", "{margin}", "{share}", epsilon="0.1", margin=50, share="1/10"),
-            )
-        return self.price_at(question, caps, terms.spend)
+    # -- questions ----------------------------------------------------------------------------------------------
 
     def resolve_caps(self, terms: Terms) -> Caps:
         """The caps of a question: those that it states, and the custodian's where it states none."""
         assert not terms.best_caps  # noqa: S101 (`with_best_caps` was asked before)
         return self.caps.of_question(terms.caps)
 
-    def price_at(self, question: Question, caps: Caps, spend: Spend) -> Priced:
-        """Price a question at given caps and a given spend.
+    def measured(self, question: Question, caps: Caps, spend: Spend) -> Measurement:
+        """The measurement that a spend buys; a question that is not about this session's own tables is refused.
 
-        One that is not about this session's own tables, or that the engine cannot run, is refused.
+        The δ for finding keys is a tenth of `key_pot` unless stated.
         """
-        priced = self.price_without_engine(question, caps, spend)
-        prepared_question = self._prepared(question, caps, pure=spend.is_pure)
-        if not prepared_question.is_runnable:
-            self.engine.require_runnable(priced.made.asked())
-            prepared_question.is_runnable = priced.made.selection is None  # else the statement depends on the spend
-        return priced
-
-    def price_without_engine(self, question: Question, caps: Caps, spend: Spend) -> Priced:
-        """Price a question whose answer is only read again: whether the engine could run it does not matter."""
         self.origin.require(question)
-        return Priced(question, self.measure(question, caps, spend))
-
-    def price_refinement(self, earlier: Priced, spend: Spend, keys: Keys) -> Priced:
-        """Price a refinement: the same question at keys that are public now, measured so that releases combine."""
-        question, earlier_measurement = earlier.question, earlier.made
-        self.origin.require(question)
-        refinement = measurement(
-            question, earlier_measurement.caps, self.budget.neighbours, spend, keys, basis=earlier_measurement.basis
-        )
-        self.engine.require_runnable(refinement.asked())
-        return Priced(question, refinement)
-
-    def measure(self, question: Question, caps: Caps, spend: Spend) -> Measurement:
-        """The measurement that a spend buys. The δ for finding keys is a tenth of `key_pot` unless stated."""
         return self._prepared(question, caps, pure=spend.is_pure).prepared.at(spend, self.key_pot)
+
+    def require_runnable(self, part: PricedQuestion, caps: Caps) -> None:
+        """Refuse a question that the engine cannot run. What it has accepted once at known keys is not asked again."""
+        prepared_question = self._prepared(part.question, caps, pure=part.made.spend.is_pure)
+        if not prepared_question.is_runnable:
+            self.engine.require_runnable(part.made.asked())
+            prepared_question.is_runnable = part.made.selection is None  # else the statement depends on the spend
 
     def _prepared(self, question: Question, caps: Caps, *, pure: bool) -> PreparedQuestion:
         def prepare() -> Prepared:
@@ -434,61 +276,20 @@ class InteractiveMechanism:
         """The δ set aside for finding keys, if the budget has one."""
         return self.budget.delta / 10 if isinstance(self.budget, ApproxDP) else None
 
-    def event(self, priced_questions: Sequence[Priced]) -> Event:
-        """The event that is charged for questions together."""
-        return self._event_in_part(event_of(priced.made for priced in priced_questions), priced_questions)
-
-    def _event_in_part(self, event: Event, priced_questions: Sequence[Priced]) -> Event:
-        """The event to charge for `event` if the session sees only a part of the data."""
-        if self.part is None:
-            return event
-        numbers = {self.part.partition(priced.made.caps) for priced in priced_questions}
-        (partition,) = numbers  # what is asked together has one
-        return self.part.event(
-            event, composed([priced.made.event_if_added() for priced in priced_questions]), partition
-        )
-
-    # -- 2. reserve ---------------------------------------------------------------------------------------------
-
-    def charge(
-        self,
-        priced_questions: Sequence[Priced],
-        refines: tuple[str, ...] = (),
-        portion: int | None = None,
-        profile: Mapping[str, Any] | None = None,
-        twins: int = 0,
-    ) -> Charge:
-        """The charge for questions. Its request names the questions, what they refine, and the portion of a stream.
-
-        The request of a profile says so, which is how profiles are found again. Questions of a batch that differ only
-        in how their answers are ordered have one name, but each has keys and noise of its own: a refinement tells them
-        apart by `twins`.
-        """
-        joint_measurement = joint([priced.made for priced in priced_questions])
-        request = {
-            "questions": joint_measurement.names,
-            "refines": list(refines),
-            "part": None if self.part is None else self.part.name(priced_questions[0].made.caps),
-            **({} if portion is None else {"portion": portion}),
-            **({} if profile is None else {"profile": dict(profile)}),
-            **({"twins": twins} if twins else {}),
+    def record_head(self, confidence: Confidence) -> dict[str, Any]:
+        """What every record of a release begins with: under which declarations it was asked, and of which part."""
+        part = self.part
+        return {
+            "format": FORMAT,
+            "declared": self.declared,
+            "confidence": [str(Fraction(confidence)), confidence.over],
+            **({} if part is None else {"part": [part.column, Literal(part.value).to_json(), part.touched]}),
         }
-        return Charge(self._event_in_part(joint_measurement.event, priced_questions), request, joint_measurement.words)
 
-    def reserve(self, priced_questions: Sequence[Priced], key: str | None, charge: Charge) -> Reservation:
+    # -- the ledger ---------------------------------------------------------------------------------------------
+
+    def reserve(self, charge: Charge, key: str | None) -> Reservation:
         """Charge, durably, before a row is read. A table that changed is refused first, at no cost."""
-        for priced in priced_questions:
-            if priced.refusal is not None:
-                raise no_share(self, priced.spend, priced.refusal)
-        try:
-            return self.reserve_charge(charge, key)
-        except BudgetExceeded as refusal:
-            costs = " and ".join(str(priced.spend) for priced in priced_questions)
-            needed = deltas_of(priced.made for priced in priced_questions)
-            raise too_dear(self, costs, priced_questions[0].spend, charge.event, refusal, needed=needed) from None
-
-    def reserve_charge(self, charge: Charge, key: str | None) -> Reservation:
-        """Reserve any charge; one that does not fit is refused with the ledger's own message."""
         if self.closed.is_set():
             raise QueryRefused("this session is closed; nothing was charged", hint=Advice("{open_again}"))
         if not self.engine.unchanged():
@@ -501,7 +302,7 @@ class InteractiveMechanism:
             dataset=self.dataset,
             analyst=self.analyst,
             key=key,
-            request=charge.request,
+            request=charge.name,
             question=charge.question,
             version=self.version,
             description=charge.words,
@@ -515,7 +316,7 @@ class InteractiveMechanism:
     def admission(self, charge: Charge) -> Admission:
         """What a quote asks the ledger about a charge: whether it would be admitted, and whether it was paid for."""
         scope: Any = {"dataset": self.dataset, "version": self.version, "analyst": self.analyst}
-        return self.ledger.admission(charge.event, request=charge.request, question=charge.question, **scope)
+        return self.ledger.admission(charge.event, request=charge.name, question=charge.question, **scope)
 
     def trial(self) -> TrialFilter:
         """A copy of the filter that decides about the next question, to try charges on."""
@@ -523,36 +324,14 @@ class InteractiveMechanism:
         assert trial is not None  # noqa: S101 (what stands has a budget)
         return trial
 
-    def is_paid(self, priced_questions: Sequence[Priced]) -> bool:
-        """Whether the asker paid for exactly this before, and will get it again at no cost."""
-        charge = self.charge(priced_questions)
-        return self.ledger.is_paid(charge.event, dataset=self.dataset, analyst=self.analyst, question=charge.question)
-
     def admits(self, event: Event) -> bool:
         """Whether every level would admit an event now."""
         return self.ledger.admits(event, dataset=self.dataset, analyst=self.analyst)
 
-    # -- 3. draw ------------------------------------------------------------------------------------------------
 
-    def draw(self, priced: Priced, reservation: Reservation, index: int) -> DrawnAnswer:
-        """Ask the engine and add noise, once to each integer; find keys first if they are not known."""
-
-        def drawn() -> DrawnAnswer:
-            if priced.keys is not None:
-                return DrawnAnswer(storage.answer_to_json(None, priced.made.release(self.engine, priced.keys)))
-            return DiscoveryDraw(self, priced.made, f"{reservation.reference}-{index}").draw()
-
-        return sealed_question(drawn)
-
-    # -- 4. settle ----------------------------------------------------------------------------------------------
-
-    def settle(self, reservation: Reservation, drawn: Sequence[DrawnAnswer]) -> list[Stored]:
-        """Store what was drawn, unless another process stored its draw first: then that is the answer."""
-        content = self.ledger.settle(reservation, storage.content_of([drawn_answer.stored for drawn_answer in drawn]))
-        stored = storage.stored_of(content, len(drawn))
-        for drawn_answer, stored_answer in zip(drawn, stored, strict=True):
-            if drawn_answer.scratch is not None:
-                self.spool.forget(drawn_answer.scratch)
-            if "spool" in drawn_answer.stored and drawn_answer.stored != stored_answer:
-                self.spool.forget(drawn_answer.stored["spool"]["file"])
-        return stored
+def _used_after(admission: Admission) -> Fraction | None:
+    """How much of the budget would be used after the answer; None if it is not admitted. A replay adds nothing."""
+    if admission.paid:
+        standing = admission.status
+        return None if standing.own is None else standing.given + standing.own
+    return admission.used_after if admission.admitted else None

@@ -6,20 +6,22 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from giveortake import accounting
 from giveortake.accounting.filters import admitted_rho
 from giveortake.accounting.pricing import noise_multiplier
 from giveortake.advice import Advice
-from giveortake.compile import Spend
-from giveortake.errors import BudgetExceeded, InvalidParameter, Unpriced
+from giveortake.caching import cached
+from giveortake.errors import BudgetExceeded, InvalidParameter, NotFound, Unpriced
 from giveortake.exact import decimal, decimal_down, decimal_up
 from giveortake.privacy import ApproxDP, PureDP, events
-from giveortake.session.pricing import share_of_budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from giveortake.compile import Measurement
+    from giveortake.accounting.filters import Filter
+    from giveortake.compile import Measurement, Spend
     from giveortake.ledger.rules.budget_status import BudgetStatus
+    from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
 
@@ -27,6 +29,49 @@ _CLOSE = 1 + Fraction(1, 5000)
 _HALVINGS = 30
 _DIGITS = 4
 OTHER_BUDGET = 'use a budget that prices it: gt.ApproxDP("1", "1e-6"), or gt.ZCDP("1/10")'
+
+
+@cached(64)
+def _fresh(budget: Guarantee) -> Filter:
+    """A filter that has admitted nothing. It is shared: copy it before charging it."""
+    return accounting.filter(budget)
+
+
+def share_of_budget(budget: Guarantee, event: Event) -> Fraction | None:
+    """How much of a fresh budget an event would use; None if it is more than there is."""
+    guard = _fresh(budget).copy()
+    try:
+        guard.charge(event)
+    except BudgetExceeded:
+        return None
+    return guard.share
+
+
+NO_PRICE = "it has no price in this budget"
+WITHOUT_DELTA = Advice("{epsilon}, without δ, asks for Laplace noise, which has a price", epsilon="0.1")
+
+
+def no_price(share: Fraction | None, budget: Guarantee, event: Event, instead: str = WITHOUT_DELTA) -> tuple[str, ...]:
+    """A remark if a budget has no price for an event of any size, such as Gaussian noise in a pure ε; else nothing.
+
+    The remark says what to use `instead`. `share` is the result of `share_of_budget`.
+    """
+    if share is None:
+        try:
+            _fresh(budget).copy().charge(event)
+        except Unpriced:
+            return (f"{NO_PRICE}: {instead}",)
+        except BudgetExceeded:
+            return ()
+    return ()
+
+
+def unfitting(share: Fraction | None, remarks: tuple[str, ...]) -> str:
+    """Why the budget does not admit a quoted charge, in words."""
+    if share is not None:
+        return "the budget does not admit it any more"
+    unpriced = any(remark.startswith(NO_PRICE) for remark in remarks)
+    return f"the budget does not admit it: {NO_PRICE}" if unpriced else "it is more than the whole budget"
 
 
 def gaussian_event(spend: Spend) -> Event:
@@ -131,19 +176,16 @@ _SIGNS = (("rho", "ρ"), ("mu", "μ"), ("epsilon", "ε"))
 
 
 def run_too_dear(
-    mechanism: InteractiveMechanism, rho: Fraction, stated: ApproxDP | None, refusal: BudgetExceeded
+    mechanism: InteractiveMechanism, spend: Spend, rho: Fraction, refusal: BudgetExceeded
 ) -> BudgetExceeded:
-    """The refusal of a run, which is charged as ZCDP(ρ); `stated` is the (ε, δ) that was converted to ρ, if any."""
-    costs = f"ρ = {decimal_up(rho, _DIGITS)}"
-    spend = Spend(rho=rho)
-    if stated is not None:
-        spend = Spend(epsilon=stated.epsilon, delta=stated.delta)
-        costs = f"{spend} (a charge of {costs})"
+    """The refusal of a run, which is charged as ZCDP(ρ); of an (ε, δ) that was stated, ρ is what it is worth."""
+    stated, costs = spend.delta, f"ρ = {decimal_up(rho, _DIGITS)}"
+    costs = costs if stated is None else f"{spend} (a charge of {costs})"
 
     def event_at(other: Spend) -> Event:
         if stated is None:
-            return events.ZCDP(other.rho or 0)
-        return events.ZCDP(admitted_rho(ApproxDP(other.epsilon or 0, stated.delta)))
+            return events.ZCDP(other.squared_mu() / 2)
+        return events.ZCDP(admitted_rho(ApproxDP(other.epsilon or 0, stated)))
 
     return too_dear(mechanism, costs, spend, events.ZCDP(rho), refusal, event_at=event_at, instead=OTHER_BUDGET)
 
@@ -173,3 +215,10 @@ def no_share(mechanism: InteractiveMechanism, spend: Spend, refusal: str) -> Bud
     fits = f"a smaller share fits, or a pure ε of up to {decimal_down(left, _DIGITS)}" if left else "nothing is left"
     hint = Advice("{fits}; {raise}", fits=fits)
     return BudgetExceeded(f"{refusal}; nothing was charged", cost=spend, remaining=standing.remaining, hint=hint)
+
+
+def unanswered(release_id: str) -> NotFound:
+    """The refusal to read what was charged and has no answer yet."""
+    return NotFound(
+        f"the release {release_id!r} was charged, but has no answer yet", hint="ask it again: it is not charged again"
+    )

@@ -100,14 +100,14 @@ def quote_facts(quote: Quote) -> list[tuple[str, str]]:
         *([] if quote.worthless is None else [("worthless", quote.worthless)]),
         *([] if quote.doubt is None else [("doubt", quote.doubt)]),
         *_continued("noise", [f"{name}: {noise}" for name, noise in quote.noise.items()]),
-        ("groups", quote.keys),
+        *([] if quote.keys is None else [("groups", quote.keys)]),
         *([] if quote.contributions is None else [("counts", quote.contributions)]),
         *(
             []
             if left_out is None
             else [("left out", str(left_out)), *_continued("caps", list(map(str, left_out.lines)))]
         ),
-        *_continued("note", list(quote.remarks)),
+        *_continued("note", list(quote.notes)),
         *_continued("cheaper", list(quote.advice)),
     ]
 

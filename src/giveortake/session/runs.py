@@ -14,53 +14,54 @@ ledger before anybody sees it: an interrupted run continues with the draws it ha
 
 from __future__ import annotations
 
-import json
-import threading
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar, final
 
 import numpy as np
 
 from giveortake import accounting, exact
-from giveortake.accounting.filters import Filter
+from giveortake.accounting.filters import Filter, admitted_rho
 from giveortake.accounting.pricing import Rho, noise_multiplier, priced_within
+from giveortake.compile import Caps, Spend
 from giveortake.compile.noisy_measures import packed, unpacked
 from giveortake.compile.sensitivity import unbounded
 from giveortake.engines import HandsOverRows, Keys, Sample, Summand, Tally
 from giveortake.engines.questions import SAMPLED_OF
 from giveortake.engines.runtime import failure
-from giveortake.errors import BudgetExceeded, LedgerDamaged, MechanismSpent, QueryFailed, QueryRefused
-from giveortake.mechanisms import AboveThreshold, Gaussian
+from giveortake.errors import LedgerDamaged, MechanismSpent, QueryRefused
+from giveortake.mechanisms import Gaussian
 from giveortake.mechanisms.marginals import InteractionResiduals, row_sensitivity
 from giveortake.mechanisms.mechanism import Sensitive
-from giveortake.mechanisms.selection import NoisyCount, SparseVectorCheck, WorstMarginalSelection
+from giveortake.mechanisms.selection import NoisyCount, PaddedThreshold, SparseVectorCheck, WorstMarginalSelection
 from giveortake.mechanisms.vectors import GradientOracle, OutputPerturbation, TrustedGradients, VectorNoise
 from giveortake.plan import Question
 from giveortake.plan.question import Aggregate, AggregateKind, Measured
-from giveortake.privacy import ZCDP, GaussianDP, events
+from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, events
 from giveortake.randomness import SYSTEM_ENTROPY
-from giveortake.session.mechanism import Charge, sealed_question
-from giveortake.session.refusals import fit_too_dear, run_too_dear, samples_too_dear
+from giveortake.session.refusals import OTHER_BUDGET, fit_too_dear, run_too_dear, samples_too_dear
+from giveortake.session.requests import Bound
+from giveortake.session.steps import DeclaredSteps, event_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
-    from giveortake.compile import Spend
+    from giveortake.compile import Terms
     from giveortake.engines import KeyColumn, VectorSum
-    from giveortake.ledger import Reservation
+    from giveortake.errors import BudgetExceeded
+    from giveortake.ledger import Reservation, TrialFilter
     from giveortake.ledger.rules.budget_status import Admission
     from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.mechanisms.selection import Candidate, Chosen
     from giveortake.plan import Relation
-    from giveortake.privacy import ApproxDP, Guarantee
+    from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
     from giveortake.privacy.guarantee import Neighbours
     from giveortake.session.mechanism import InteractiveMechanism
-    from giveortake.session.session import Session
+    from giveortake.session.requests import Priced
+    from giveortake.session.steps import Steps
 
     Integers: TypeAlias = npt.NDArray[Any]
 
@@ -172,11 +173,6 @@ def step_of(content: Any) -> Step:
     raise LedgerDamaged("a run holds a step that is not known")
 
 
-def event_of(content: Any) -> Event | None:
-    """The event that a stored step was charged as; None for comparisons, which `watch` has paid for."""
-    return None if content["event"] is None else events.Event.from_json(json.dumps(content["event"]))
-
-
 FORMAT = 1
 
 
@@ -210,73 +206,59 @@ class TrustedCode:
 
 @final
 class AdaptiveRun:
-    """A run that was charged. `steps` are what it has drawn so far, in order; all of them are released.
+    """A run that was charged, on its steps. `steps` are what it has drawn so far, in order; all of them are released.
 
-    Draws are made one at a time, while the run has its turn. If a draw fails or is interrupted, this object cannot be
-    used any more: it may not know what was stored. Begin the run again to continue from what the ledger keeps.
+    Exact tables are read once and stay in here.
     """
 
-    def __init__(self, request: RunRequest, reservation: Reservation) -> None:
-        self._request, self._reservation = request, reservation
+    def __init__(self, run: Run, steps: Steps) -> None:
+        self._run, self._steps, self._contents = run, steps, steps.stored
         self._tables: dict[tuple[KeyColumn, ...], Sensitive[BoundedIntegers]] = {}
-        self._guard: AboveThreshold | None = None
-        self._one_at_a_time = threading.Lock()
-        self._is_over = self._is_drawing = False
-        self._filter: Filter | DeclaredSteps
-        if request.declared is not None:
-            self._filter = DeclaredSteps(request.declared)
-        else:
-            self._filter = accounting.filter(ZCDP(request.rho) if request.mu is None else GaussianDP(request.mu))
-        ledger = request._mechanism.ledger  # noqa: SLF001 (the run is the other half of its request)
-        stored_steps = _steps_of(reservation.answer) if reservation.settled else ledger.kept(reservation)
-        self._stored_steps: list[Any] = []
-        self.steps: list[Step] = []
-        for content in stored_steps:
-            self._take(content)
+        self.steps: list[Step] = [step_of(content) for content in steps.stored]
 
     @property
     def is_settled(self) -> bool:
         """Whether the run has ended; then it draws nothing more."""
-        return self._reservation.settled
+        return self._steps.is_settled
 
     @property
     def charged(self) -> bool:
         """Whether the run was charged to any level now."""
-        return bool(self._reservation.charged)
+        return bool(self._steps.reservation.charged)
 
     @property
     def id(self) -> str:
         """The id of the release, which the asker may see."""
-        return self._reservation.id
+        return self._steps.reservation.id
 
     @property
     def rho(self) -> Fraction:
         """The ρ that the whole run may spend."""
-        return self._request.rho
+        return self._run.rho
 
     @property
     def left(self) -> Fraction:
         """How much ρ the inner filter has left."""
-        assert isinstance(self._filter, Filter)  # noqa: S101 (asked of runs that have one)
-        return self._filter.accounts[0].remaining
+        assert isinstance(self._steps.inner_filter, Filter)  # noqa: S101 (asked of runs that have one)
+        return self._steps.inner_filter.accounts[0].remaining
 
     @property
     def rows_of_unit(self) -> int:
         """How many rows of one unit count, at most."""
-        most = self._request._relation.most_rows  # noqa: SLF001 (the run is the other half of its request)
+        most = self._run.relation.most_rows
         assert most is not None  # noqa: S101 (checked when the request was made)
         return most
 
     @property
     def neighbours(self) -> Neighbours:
         """Which tables count as neighbours: "add-remove" or "change-one"."""
-        return self._request._mechanism.budget.neighbours  # noqa: SLF001 (as above)
+        return self._run.mechanism.budget.neighbours
 
     def charges(self) -> list[tuple[Step, Fraction]]:
         """Every step with its cost in ρ."""
-        assert isinstance(self._filter, Filter)  # noqa: S101 (asked of runs that have one)
-        charged = [event_of(content) for content in self._stored_steps]
-        costs = [Fraction(0) if event is None else self._filter.cost(event, Rho()) for event in charged]
+        assert isinstance(self._steps.inner_filter, Filter)  # noqa: S101 (asked of runs that have one)
+        charged = [event_of(content) for content in self._contents]
+        costs = [Fraction(0) if event is None else self._steps.inner_filter.cost(event, Rho()) for event in charged]
         return [(step, cost or Fraction(0)) for step, cost in zip(self.steps, costs, strict=True)]
 
     def add_up_sample(
@@ -288,7 +270,7 @@ class AdaptiveRun:
         Each person is sampled independently, with the declared probability, rounded down to a multiple of 2⁻⁶⁰.
         Who was sampled, and how many, stays secret.
         """
-        declared = self._request.declared
+        declared = self._run.declared
         assert declared is not None and isinstance(declared.event, events.Subsampled)  # noqa: S101, PT018 (asked only then)
         below = int(declared.event.rate * SAMPLED_OF)
         mechanism = VectorNoise(
@@ -307,12 +289,12 @@ class AdaptiveRun:
     def _noisy_sum(
         self, mechanism: VectorNoise, vector_sum: VectorSum, by: TrustedCode | None = None
     ) -> dict[str, Any]:
-        engine = self._request._mechanism.engine  # noqa: SLF001 (the run is the other half of its request)
+        engine = self._run.mechanism.engine
         if by is None:
             drawn = mechanism.release(engine.vectors(vector_sum))
         else:
             assert isinstance(engine, HandsOverRows)  # noqa: S101 (others were refused)
-            code = self._request._mechanism.trusted[by.called]  # noqa: SLF001 (as above)
+            code = self._run.mechanism.trusted[by.called]
             gradients = TrustedGradients(code, by.theta, by.steps, by.unit, vector_sum.bound, mechanism)
             drawn = gradients.release(engine.rows_of_units(vector_sum))
         if not engine.unchanged():
@@ -355,23 +337,43 @@ class AdaptiveRun:
         return names.index(list(step.names))
 
     def watch(self, threshold: int, rho: Fraction) -> None:
-        """Draw a noisy threshold for comparisons, up to the first one that is far; it costs at most ρ."""
-        guard = AboveThreshold(threshold, _short_down(exact.sqrt_down(2 * rho)), self.rows_of_unit)
-        self._draw(guard.event(), {"do": "watch"}, lambda: {"threshold": threshold})
-        self._guard = guard  # only now: the draw was charged and stored
+        """Draw a noisy threshold for comparisons, up to the first one that is far; it costs at most ρ.
+
+        It is stored under a pad, so that nothing of it has to stay in memory.
+        """
+        guard = PaddedThreshold(threshold, _short_down(exact.sqrt_down(2 * rho)), self.rows_of_unit)
+        index = len(self._contents)
+
+        def draw() -> dict[str, Any]:
+            return {"under_pad": str(guard.drawn(self._steps.pad(index)))}
+
+        self._draw(guard.event(), {"do": "watch", "threshold": threshold}, draw)
 
     @property
     def is_watching(self) -> bool:
-        """Whether comparisons can be made: a watch ends with its process, and with the first that is far."""
-        return self._guard is not None and not self._guard.spent
+        """Whether comparisons can be made: a watch ends with the first that is far."""
+        return self._watch() is not None
+
+    def _watch(self) -> int | None:
+        """The index of the threshold that holds now."""
+        for index in reversed(range(len(self.steps))):
+            step = self.steps[index]
+            if isinstance(step, Compared) and step.is_far:
+                return None
+            if isinstance(step, Watch):
+                return index
+        return None
 
     def is_far(self, table: Sequence[KeyColumn], chosen: Chosen, query: str, expected: int) -> bool:
         """Whether the number of rows in chosen cells is far from the expected number; `watch` has paid for this."""
-        if self._guard is None:
-            raise MechanismSpent(
-                "nothing is being watched: a watch ends with its process", hint="watch again, which is charged again"
-            )
-        mechanism = SparseVectorCheck(chosen, expected, self._guard)
+        index = self._watch()
+        if index is None:
+            raise MechanismSpent("nothing is being watched", hint="watch again, which is charged again")
+        watch = self._contents[index]
+        charged = event_of(watch)
+        assert isinstance(charged, events.AboveThreshold)  # noqa: S101 (so a watch is charged)
+        guard = PaddedThreshold(watch["threshold"], charged.epsilon, self.rows_of_unit)
+        mechanism = SparseVectorCheck(chosen, expected, guard, int(watch["under_pad"]), self._steps.pad(index))
 
         def draw() -> dict[str, Any]:
             return {"is_far": mechanism.release(self._counts([table])[0])}
@@ -394,7 +396,7 @@ class AdaptiveRun:
 
     def add_up(self, name: str, vector_sum: VectorSum, mu: Fraction) -> NoisyVector:
         """A sum of vectors with noise, at the cost of at most μ. `name` is its name in the run."""
-        vector_sum = replace(vector_sum, sample=self._request.persons)
+        vector_sum = replace(vector_sum, sample=self._run.persons)
         moved = exact.sqrt_up(Fraction(vector_sum.moved_squared(changed=self.neighbours == "change-one")))
         blocks = tuple(zip(vector_sum.sizes, (component.weight for component in vector_sum.components), strict=True))
         mechanism = VectorNoise(_short_up(moved / mu), blocks)
@@ -406,11 +408,11 @@ class AdaptiveRun:
 
     def descend(self, mechanism: OutputPerturbation, risk: Descended) -> NoisyVector:
         """The end point of a gradient descent, with noise. The engine runs each pass; no other point is released."""
-        engine = self._request._mechanism.engine  # noqa: SLF001 (the run is the other half of its request)
+        engine = self._run.mechanism.engine
         moved = mechanism.sensitivity(risk.rows, changed=self.neighbours == "change-one")
 
         def summed(vector_sum: VectorSum) -> Sensitive[BoundedIntegers]:
-            return engine.vectors(replace(vector_sum, sample=self._request.persons), remember=False)
+            return engine.vectors(replace(vector_sum, sample=self._run.persons), remember=False)
 
         def gradient(point: tuple[int, ...]) -> Sensitive[BoundedIntegers]:
             return Sensitive(risk.joined(summed(risk.gradient_sum(point)).open(mechanism)))
@@ -428,84 +430,27 @@ class AdaptiveRun:
     def settle(self) -> None:
         """End the run: what it has drawn so far becomes its final answer."""
         if not self.is_settled:
-            ledger = self._request._mechanism.ledger  # noqa: SLF001 (the run is the other half of its request)
-            ledger.settle(self._reservation, {"format": FORMAT, "steps": self._stored_steps})
-        self.close()
-
-    def close(self) -> None:
-        """Discard the exact tables and the watch: nothing more is drawn here."""
-        self._is_over, self._guard = True, None
+            self._steps.settle(lambda: {"format": FORMAT, "steps": list(self._contents)})
         self._tables.clear()
 
     # -- inside -------------------------------------------------------------------------------------------------
 
-    def _draw(self, event: Event | None, step_fields: dict[str, Any], draw: Callable[[], dict[str, Any]]) -> Step:
+    def _draw(self, event: Event | None, fields: dict[str, Any], draw: Callable[[], dict[str, Any]]) -> Step:
         """Admit an event, draw, and store the draw; only a stored draw is returned."""
-        with self._one_at_a_time:
-            if self.is_settled or self._is_over or self._is_drawing:  # still True after a failed draw
-                raise MechanismSpent("this run has ended or was interrupted", hint="ask again: what was drawn is kept")
-            if event is not None:
-                self._filter.copy().charge(event)
-            ledger = self._request._mechanism.ledger  # noqa: SLF001 (as above)
-            ledger.require_failures_left(self._reservation)
-            fields = {"event": None if event is None else event.to_dict(), **step_fields}
-            self._is_drawing = True
-            try:
-                content = sealed_question(
-                    lambda: ledger.keep(self._reservation, len(self._stored_steps), fields | draw())
-                )
-            except QueryFailed as failed:
-                ledger.fail(self._reservation, defect=failed.cause == "defect")
-                raise
-            step = self._take(content)
-            self._is_drawing = False
-            return step
-
-    def _take(self, content: Any) -> Step:
-        """Charge a stored step to the inner filter, and append it to the steps."""
-        event, step = event_of(content), step_of(content)
-        if event is not None:
-            self._filter.charge(event)
-        self._stored_steps.append(content)
-        self.steps.append(step)
-        return step
+        self.steps.append(step_of(self._steps.draw(event, fields, draw)))
+        return self.steps[-1]
 
     def _counts(self, tables: Sequence[Sequence[KeyColumn]]) -> list[Sensitive[BoundedIntegers]]:
         """The exact counts of tables; each table is read once."""
         missing = [table for table in map(tuple, tables) if table not in self._tables]
         if missing:
-            request = self._request
-            request.require(missing)
-            engine = request._mechanism.engine  # noqa: SLF001 (as above)
+            run, engine = self._run, self._run.mechanism.engine
+            run.require(missing)
             for table in missing:
-                self._tables[table] = engine.tally(request._tally(table)).item(0)  # noqa: SLF001 (as above)
+                self._tables[table] = engine.tally(run.tally(table)).item(0)
             if not engine.unchanged():
                 raise failure("changed")
         return [self._tables[tuple(table)] for table in tables]
-
-
-@final
-class DeclaredSteps:
-    """A filter that admits the declared number of equal steps, and nothing else."""
-
-    def __init__(self, declared: events.Repeated, done: int = 0) -> None:
-        self._declared, self._done = declared, done
-
-    def copy(self) -> DeclaredSteps:
-        """A copy, on which a step can be tried."""
-        return DeclaredSteps(self._declared, self._done)
-
-    def charge(self, event: Event) -> None:
-        """Count a step, or refuse it."""
-        if event != self._declared.event or self._done >= self._declared.times:
-            raise BudgetExceeded("this step was not declared", cost=event, remaining=self._declared.times - self._done)
-        self._done += 1
-
-
-def _steps_of(answer: Any) -> list[Any]:
-    if not isinstance(answer, dict) or answer.get("format") != FORMAT or not isinstance(answer.get("steps"), list):
-        raise LedgerDamaged("a stored answer is not one to this run")
-    return list(answer["steps"])
 
 
 def _short_up(number: Fraction) -> Fraction:
@@ -521,64 +466,39 @@ def _short_down(number: Fraction) -> Fraction:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class RunRequest:
-    """The rows, the name and the spend of a run. Making a request charges nothing and reads no row."""
+class Run:
+    """The rows, the name and the spend of a run. Making one charges nothing and reads no row."""
 
-    _mechanism: InteractiveMechanism
-    _relation: Relation
+    mechanism: InteractiveMechanism
+    relation: Relation
+    spend: Spend
     rho: Fraction
     identity: dict[str, Any]  # what names the run: everything that decides what it measures
     words: str
-    stated: ApproxDP | None = None  # the (ε, δ) that was converted to ρ, if it was stated so
-    spend: Spend | None = None  # what was stated for a run of sums of vectors
     declared: events.Repeated | None = None  # for a run of equal steps whose number is declared
     mu: Fraction | None = None  # for a run of only Gaussian releases, whose μ² add up
     persons: Sample | None = None  # the public part of the persons whose vectors are summed
 
     @classmethod
-    def of(
-        cls,
-        session: Session,
-        table: str,
-        rho: Fraction,
-        identity: dict[str, Any],
-        words: str,
-        *,
-        stated: ApproxDP | None = None,
-        rows: Relation | None = None,
-    ) -> RunRequest:
-        """A run over a private table of a session, or some `rows` of it; refused if rows per person have no bound."""
-        from giveortake.session.session import mechanism_of  # noqa: PLC0415 (a session's face is made of runs, too)
+    def of_tables(
+        cls, mechanism: InteractiveMechanism, relation: Relation, spend: Spend, identity: dict[str, Any], words: str
+    ) -> Run:
+        """A run of tables of counts over a relation; refused if rows per person have no bound. It keeps ρ-zCDP.
 
-        return cls.of_mechanism(mechanism_of(session), table, rho, identity, words, stated=stated, rows=rows)
-
-    @classmethod
-    def of_mechanism(
-        cls,
-        mechanism: InteractiveMechanism,
-        table: str,
-        rho: Fraction,
-        identity: dict[str, Any],
-        words: str,
-        *,
-        stated: ApproxDP | None = None,
-        rows: Relation | None = None,
-    ) -> RunRequest:
-        """As `of`, for the mechanism of a session."""
+        Of an (ε, δ), ρ is the most that a budget of (ε, δ) admits at once.
+        """
         if mechanism.part is not None:
             raise QueryRefused("a part of a table cannot be synthesised", hint="use the session of the whole table")
-        relation = mechanism.origin.relations[table] if rows is None else rows
         if relation.most_rows is None:
             raise unbounded("rows", ())
-        rho = priced_within(rho)  # rounded so that all that is left can be asked for
-        return cls(
-            mechanism, relation, rho, identity | {"relation": relation.to_json(), "rho": str(rho)}, words, stated
-        )
+        rho = priced_within(rho_of(spend))  # rounded so that all that is left can be asked for
+        full_identity = identity | {"relation": relation.to_json(), "rho": str(rho)}
+        return cls(mechanism, relation, spend, rho, full_identity, words)
 
     @classmethod
     def of_vectors(
         cls, mechanism: InteractiveMechanism, relation: Relation, spend: Spend, identity: dict[str, Any], words: str
-    ) -> RunRequest:
+    ) -> Run:
         """A run of sums of vectors, each of which bounds a person's contribution itself; it keeps μ-GDP."""
         if mechanism.part is not None:
             raise QueryRefused(
@@ -586,7 +506,7 @@ class RunRequest:
             )
         mu = 1 / noise_multiplier(spend.squared_mu())  # rounded so that all that is left can be asked for
         full_identity = identity | {"relation": relation.to_json(), "mu": str(mu)}
-        return cls(mechanism, relation, mu**2 / 2, full_identity, words, spend=spend, mu=mu)
+        return cls(mechanism, relation, spend, mu**2 / 2, full_identity, words, mu=mu)
 
     @classmethod
     def of_samples(
@@ -598,10 +518,10 @@ class RunRequest:
         *,
         identity: dict[str, Any],
         words: str,
-    ) -> RunRequest:
+    ) -> Run:
         """A run of a declared number of sums over samples of persons, all with the same noise."""
-        request = cls.of_vectors(mechanism, relation, spend, identity | {"declared": declared.to_dict()}, words)
-        return replace(request, declared=declared)
+        run = cls.of_vectors(mechanism, relation, spend, identity | {"declared": declared.to_dict()}, words)
+        return replace(run, declared=declared)
 
     @property
     def event(self) -> Event:
@@ -613,57 +533,41 @@ class RunRequest:
     @property
     def promise(self) -> Guarantee:
         """The promise that the run keeps, whatever it measures."""
-        budget = self._mechanism.budget
+        budget = self.mechanism.budget
         terms: Any = {"unit": budget.unit, "neighbours": budget.neighbours}
         if self.declared is not None:
             return self.declared.guarantee(**terms)
         return ZCDP(self.rho, **terms) if self.mu is None else GaussianDP(self.mu, **terms)
 
     @property
+    def stated(self) -> Guarantee:
+        """The promise as it was stated: an (ε, δ) that was converted to ρ, or else that of the run."""
+        spend, budget = self.spend, self.mechanism.budget
+        if spend.epsilon is None or spend.delta is None:
+            return self.promise
+        return ApproxDP(spend.epsilon, spend.delta, unit=budget.unit, neighbours=budget.neighbours)
+
+    @property
     def moved_by_unit(self) -> float:
         """The L2 sensitivity of a table of counts, for quotes only."""
-        most = self._relation.most_rows or 1
-        return most * (2**0.5 if self._mechanism.budget.neighbours == "change-one" else 1.0)
+        most = self.relation.most_rows or 1
+        return most * (2**0.5 if self.mechanism.budget.neighbours == "change-one" else 1.0)
 
     def require(self, tables: Sequence[Sequence[KeyColumn]]) -> None:
         """Refuse tables of counts that are not about this session's tables, or too large for the engine."""
         for table in tables:
-            self._mechanism.origin.require(self._question(table))
-        self._mechanism.engine.require_runnable([self._tally(table) for table in tables])
+            self.mechanism.origin.require(self._question(table))
+        self.mechanism.engine.require_runnable([self.tally(table) for table in tables])
 
-    @contextmanager
-    def begin(self, key: str | None) -> Iterator[AdaptiveRun]:
-        """Charge, and give the run: a new one, one that continues, or one that has ended and is replayed.
-
-        Who asks for the same run at the same moment waits, and gets the same draws.
-        """
-        mechanism = self._mechanism
-        charge = self._charge
-        with (
-            _once_in_a_thread(f"{mechanism.ledger.id} {mechanism.analyst} {mechanism.dataset} {charge.question}"),
-            mechanism.ledger.turn(
-                charge.question, dataset=mechanism.dataset, analyst=mechanism.analyst, event=charge.event
-            ),
-        ):
-            try:
-                reservation = mechanism.reserve_charge(charge, key)
-            except BudgetExceeded as refusal:
-                if self.declared is not None:
-                    raise samples_too_dear(self.spend, refusal) from None
-                if self.spend is not None:
-                    raise fit_too_dear(mechanism, self.spend, self.event, refusal) from None
-                raise run_too_dear(mechanism, self.rho, self.stated, refusal) from None
-            if not reservation.settled:
-                mechanism.begin(reservation)
-            run = AdaptiveRun(self, reservation)
-            try:
-                yield run
-            finally:
-                run.close()
+    def inner_filter(self) -> Filter | DeclaredSteps:
+        """A fresh inner filter, which admits the steps of the run."""
+        if self.declared is not None:
+            return DeclaredSteps(self.declared)
+        return accounting.filter(ZCDP(self.rho) if self.mu is None else GaussianDP(self.mu))
 
     def contestants_ended(self) -> tuple[str, ...]:
         """The contestants of the budget's race that this charge would end, by their symbols."""
-        trial = self._mechanism.trial()
+        trial = self.mechanism.trial()
         after = trial.after(self.event)
         if after is None:
             return ()
@@ -674,36 +578,130 @@ class RunRequest:
             if account_before.alive and not account_after.alive
         )
 
-    @property
-    def _charge(self) -> Charge:
-        return Charge(self.event, {"questions": [], "refines": [], "part": None, "run": self.identity}, self.words)
-
-    def admission(self) -> Admission:
-        """What a quote asks the ledger: whether the charge would be admitted now, and whether it would wait."""
-        return self._mechanism.admission(self._charge)
-
     def _question(self, table: Sequence[KeyColumn]) -> Question:
         for column in table:
             if column.values is None or len(set(column.values)) < len(column.values):
                 raise QueryRefused(f"the values of `{column.name}` are not all declared, each once")
         keys = tuple((column.name, column.expression) for column in table)
-        return Question(self._relation, keys, (("n", Measured(Aggregate(AggregateKind.COUNT_ROWS))),))
+        return Question(self.relation, keys, (("n", Measured(Aggregate(AggregateKind.COUNT_ROWS))),))
 
-    def _tally(self, table: Sequence[KeyColumn]) -> Tally:
-        return Tally(self._relation, Keys(tuple(table)), (Summand("rows"),))
-
-
-_open_runs: set[tuple[str, int]] = set()  # name and thread: a thread must not wait for itself
+    def tally(self, table: Sequence[KeyColumn]) -> Tally:
+        """The question for the exact counts of a table."""
+        return Tally(self.relation, Keys(tuple(table)), (Summand("rows"),))
 
 
-@contextmanager
-def _once_in_a_thread(name: str) -> Iterator[None]:
-    """Refuse a run that the same thread has open already: it would wait for itself for ever."""
-    open_run = (name, threading.get_ident())
-    if open_run in _open_runs:
-        raise QueryRefused("this run is already open in this thread", hint="go on with it, or close it first")
-    _open_runs.add(open_run)
-    try:
-        yield
-    finally:
-        _open_runs.discard(open_run)
+def rho_of(spend: Spend) -> Fraction:
+    """The ρ of a run at a spend."""
+    if spend.epsilon is not None and spend.delta is not None:
+        return admitted_rho(ApproxDP(spend.epsilon, spend.delta))
+    return spend.squared_mu() / 2
+
+
+class OfRun(Protocol):
+    """A measurement that is made by a run."""
+
+    @property
+    def run(self) -> Run:
+        """The run."""
+
+    @property
+    def spend(self) -> Spend:
+        """What is paid for it."""
+
+
+_OfRun = TypeVar("_OfRun", bound=OfRun)
+
+
+class BoundRun(Bound[_OfRun]):
+    """A request that is answered by a run. Each kind says what is measured at a spend, and how it goes on."""
+
+    instead: ClassVar[Any] = OTHER_BUDGET
+    caps: Caps = Caps()
+
+    def event(self, measurement: _OfRun) -> Event:
+        return measurement.run.event
+
+    def promise(self, measurement: _OfRun) -> Guarantee:
+        return measurement.run.promise
+
+    def kinds(self, _terms: Terms, _trial: TrialFilter) -> list[Spend]:
+        return [Spend(mu=Fraction(1))]
+
+    def inner_filter(self, measurement: _OfRun) -> Filter | DeclaredSteps:
+        return measurement.run.inner_filter()
+
+    def name(self, measurement: _OfRun) -> dict[str, Any]:
+        return {"questions": [], "refines": [], "part": None, "run": measurement.run.identity}
+
+    def words(self, measurement: _OfRun) -> str:
+        return measurement.run.words
+
+    def adaptive_run(self, measurement: _OfRun, steps: Steps) -> AdaptiveRun:
+        """The run on its steps."""
+        return AdaptiveRun(measurement.run, steps)
+
+    def refused(self, priced: Priced[_OfRun], event: Event, refusal: BudgetExceeded) -> BudgetExceeded:
+        run = priced.measurement.run
+        if run.declared is not None:
+            return samples_too_dear(run.spend, refusal)
+        if run.mu is not None:
+            return fit_too_dear(run.mechanism, run.spend, event, refusal)
+        return run_too_dear(run.mechanism, run.spend, run.rho, refusal)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedRun:
+    """A run at a spend, and how it is completed: from its first step, or from those that are there."""
+
+    run: Run
+    complete: Callable[[AdaptiveRun], Any]
+    quoted: Callable[[], dict[str, Any]] = dict  # what a quote says of it
+
+    @property
+    def spend(self) -> Spend:
+        """What is paid."""
+        return self.run.spend
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundPlan(BoundRun[PlannedRun]):
+    """A request that is planned by other packages: a fit, or a synthesis. `recorded` is what it is read again by."""
+
+    kind: str  # type: ignore[misc]  # (several kinds of requests are planned so)
+    mechanism: InteractiveMechanism
+    plan: Callable[[Spend], PlannedRun]
+    recorded: Callable[[Spend], Mapping[str, Any] | None] = lambda _spend: None
+    in_rho: bool = False  # whether shares are taken in ρ
+
+    def at(self, spend: Spend) -> PlannedRun:
+        return self.plan(spend)
+
+    def event_at(self, spend: Spend) -> Event:
+        if self.in_rho:
+            return events.ZCDP(priced_within(rho_of(spend)))
+        return events.Gaussian(noise_multiplier(spend.squared_mu()))
+
+    def kinds(self, _terms: Terms, _trial: TrialFilter) -> list[Spend]:
+        return [Spend(rho=Fraction(1))] if self.in_rho else [Spend(mu=Fraction(1))]
+
+    def record(self, priced: Priced[PlannedRun], terms: Terms) -> Mapping[str, Any] | None:
+        content = self.recorded(priced.spend)
+        if content is None:
+            return None
+        head = self.mechanism.record_head(terms.confidence)
+        return {**head, "spend": priced.spend.to_json(), "run": {"kind": self.kind, **content}}
+
+    def run(self, measurement: PlannedRun, steps: Steps) -> Any:
+        return measurement.complete(self.adaptive_run(measurement, steps))
+
+    def read(
+        self, _priced: Priced[PlannedRun], outcome: Any, _reservation: Reservation, _terms: Terms, *, looked_up: bool
+    ) -> Any:
+        return outcome
+
+    def quoted(self, priced: Priced[PlannedRun], _terms: Terms, _admission: Admission) -> dict[str, Any]:
+        content = dict(priced.measurement.quoted())
+        why = () if priced.why is None else (priced.why,)
+        return {**content, "notes": (*content.get("notes", ()), *why)}

@@ -8,76 +8,49 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Never, Self, TypeVar, Unpack, final
+from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, Unpack, cast, final
 
 from giveortake import frame, sql
-from giveortake.advice import Advice
 from giveortake.answers import Answer, Stream
-from giveortake.answers.terms import CAP_TERMS, Confidence
+from giveortake.answers.terms import CAP_TERMS
 from giveortake.arguments import told_by_name
-from giveortake.caching import serving
-from giveortake.compile import Terms
-from giveortake.errors import InvalidParameter, no_attribute, not_indexed
+from giveortake.caching import served
+from giveortake.errors import InvalidParameter, QueryRefused, no_attribute, not_indexed
 from giveortake.exact import open_probability
 from giveortake.frame.habits import TERMS_OF_ANSWERS, instead_of_question, instead_of_session
 from giveortake.ledger.rules.releases import History, Releases
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.codec import question_from_json, question_to_json
 from giveortake.session.partitions import Partition, key_of, parts_of
-from giveortake.session.pricing import share_of_each
 from giveortake.session.profiles.best_caps import paid_profiles
 from giveortake.session.profiles.profile import ProfileRequest
 from giveortake.session.profiles.suggestions import Suggestion, bounds_check, suggestion_of, table_before_caps
-from giveortake.session.quotes import known_answer, known_quote, quote_of
-from giveortake.session.releases import paid_release, release_of, released_table, released_tables
+from giveortake.session.queries import BatchRequest, QueryRequest, known_answer, known_quote
+from giveortake.session.releases import paid_release, release_of, released, released_tables
 from giveortake.session.render import session_page, session_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from fractions import Fraction
     from types import TracebackType
 
     from giveortake.answers.terms import AskTerms, SpendTerms
+    from giveortake.compile import Terms
     from giveortake.exact import Number
     from giveortake.ledger import BudgetStatus, ReleaseRecord
     from giveortake.plan import Question
     from giveortake.privacy.events import Event
     from giveortake.session.counters import Counter
-    from giveortake.session.mechanism import InteractiveMechanism, Priced
-    from giveortake.session.multiplicative_weights import MultiplicativeWeights
+    from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.profiles.profile import Profile
     from giveortake.session.quotes import Quote
-    from giveortake.session.workloads import WorkloadQuery
+    from giveortake.session.requests import Request
+    from giveortake.session.weights import Weights
+    from giveortake.workload.results import WorkloadAnswer
     from giveortake.workload.workload import Workload
-
-
-_Class = TypeVar("_Class", bound=type)
-
-
-def served(kind: _Class) -> _Class:
-    """Let every public method and property of a class use the cache of the mechanism that its instances hold."""
-    for name, member in list(vars(kind).items()):
-        if name.startswith("_"):
-            continue
-        if inspect.isfunction(member):
-            setattr(kind, name, _served(member))
-        elif isinstance(member, property) and member.fget is not None:
-            setattr(kind, name, property(_served(member.fget), doc=member.__doc__))
-    return kind
-
-
-def _served(method: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(method)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with serving(self._mechanism.cache):
-            return method(self, *args, **kwargs)
-
-    return call
 
 
 def asked_together(session: Any, queries: Any) -> list[Any]:
@@ -87,7 +60,7 @@ def asked_together(session: Any, queries: Any) -> list[Any]:
     batch = [session.sql(query) if isinstance(query, str) else query for query in (() if listed is None else listed)]
     if not batch:
         problem = "is not a list of questions" if listed is None else "is empty: ask something"
-        hint = 's.batch([q1, q2], epsilon="0.1")' if listed is None else "name a question"
+        hint = "s.batch([q1, q2])" if listed is None else "name a question"
         raise InvalidParameter("queries", queries, problem, hint=hint)
     for query in batch:
         if not hasattr(query, "session"):
@@ -108,10 +81,16 @@ def require_here(source: object) -> None:
         )
 
 
+_Release_co = TypeVar("_Release_co", covariant=True)
+
+
 @final
 @served
-class Query:
-    """A question that can be answered. It is a value: asking it twice asks the same.
+class Query(Generic[_Release_co]):
+    """Something that can be bought from a session: quoted for free, answered under one charge.
+
+    `s.sql(…)`, `s.table(…)`, `s.batch(…)`, `s.workload(…)`, `s.profile(…)`, `s.counter(…)` and `s.weights(…)` make one.
+    It is a value: asking it twice asks the same.
 
     The terms are those of `quote`, `answer` and `stream` alike: a pure `epsilon` (Laplace noise); or `epsilon` and
     `delta`, `rho`, or `mu` (Gaussian noise); or the least that reaches a `margin`; or a `share` of the whole budget,
@@ -124,18 +103,9 @@ class Query:
     override the custodian's caps; the noise depends on them. `caps` says `"best"` to choose them by a profile.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        mechanism: InteractiveMechanism,
-        question: Question,
-        options: Mapping[str, Any],
-        text: str | None = None,
-    ) -> None:
+    def __init__(self, session: Session, mechanism: InteractiveMechanism, request: Request) -> None:
         self.session = session
-        self.question = question
-        self.text = text  # of the question, if it was written in SQL
-        self.options = dict(options)
+        self.request = request
         self._mechanism = mechanism
 
     if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
@@ -150,25 +120,27 @@ class Query:
         The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `confidence_over`, `key_delta` and
         `n`; `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class.
         """
-        stated_terms = self._terms(terms)
-        if self.question.distinct:
-            return known_quote(self._mechanism, self.question, stated_terms.confidence)
-        return quote_of(self._mechanism, self._mechanism.price(self.question, stated_terms), stated_terms)
+        stated_terms, known = self._terms(terms), self._known_keys()
+        if known is not None:
+            return known_quote(self._mechanism, known, stated_terms.confidence)
+        return self._mechanism.quote(self.request.bind(self._mechanism, stated_terms), stated_terms)
 
     @told_by_name()
-    def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Answer:
-        """The answer, at the cost of the whole question however many columns it has.
+    def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> _Release_co:
+        """The answer, at the cost of the whole request: a table; for a batch a list of them; for a counter, a counter.
 
         The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `confidence_over`, `key_delta` and
         `n`; `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class. `key` makes a retry safe:
-        the same key and question give the same answer and are charged once. The same question at the same price is free
+        the same key and request give the same answer and are charged once. The same request at the same price is free
         the second time.
         """
-        stated_terms = self._terms(terms)
-        if self.question.distinct:
-            return known_answer(self._mechanism, self.question)
-        (only,) = self._mechanism.answer([self._priced(stated_terms)], stated_terms.confidence, key)
-        return only
+        stated_terms, known = self._terms(terms), self._known_keys()
+        release: Any
+        if known is not None:
+            release = known_answer(self._mechanism, known)
+        else:
+            release = self._mechanism.answer(self.request.bind(self._mechanism, stated_terms), stated_terms, key)
+        return cast("_Release_co", release)
 
     @told_by_name()
     def stream(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Stream:
@@ -176,13 +148,34 @@ class Query:
 
         The terms, the price and the stored release are those of `answer`: either draws it, once.
         """
-        stated_terms = self._terms(terms)
-        if self.question.distinct:
-            return Stream(lambda: iter([known_answer(self._mechanism, self.question)]))
-        return self._mechanism.stream(self._priced(stated_terms), stated_terms.confidence, key)
+        stated_terms, known, question = self._terms(terms), self._known_keys(), self.question
+        if known is not None:
+            return Stream(lambda: iter([known_answer(self._mechanism, known)]))
+        if question.order:
+            raise QueryRefused("ORDER BY needs the whole table at once", hint="sort the rows where you write them")
+        if question.has_windows:
+            raise QueryRefused("OVER needs the whole table at once", hint="compute it where you write the rows")
+        bound: Any = self.request.bind(self._mechanism, stated_terms)
+        priced, (stored,), reservation = self._mechanism.bought(bound, stated_terms, key)
+        stream: Stream = bound.stream(priced, stored, reservation, stated_terms)
+        return stream
 
-    def _priced(self, terms: Terms) -> Priced:
-        return replace(self._mechanism.price(self.question, terms), text=self.text)
+    def _known_keys(self) -> Question | None:
+        """The question, if declared keys answer it: SELECT DISTINCT."""
+        request = self.request
+        return request.question if isinstance(request, QueryRequest) and request.question.distinct else None
+
+    @property
+    def question(self) -> Question:
+        """The one question that is asked; a request of another kind is refused."""
+        if not isinstance(self.request, QueryRequest):
+            raise QueryRefused(f"a {self.request.kind} is not one question", hint="s.sql(…), or s.table(…), makes one")
+        return self.request.question
+
+    @property
+    def text(self) -> str | None:
+        """The text of the question, if it was written in SQL."""
+        return self.request.text if isinstance(self.request, QueryRequest) else None
 
     def plan(self) -> dict[str, Any]:
         """The question as plain lists, numbers and text, from which `session.from_plan` makes the same question."""
@@ -195,24 +188,28 @@ class Query:
 
     def _terms(self, terms: AskTerms) -> Terms:
         """The stated terms, with those in the question's own text where none are stated."""
-        stated = any(terms.get(name) is not None for name in ("epsilon", "rho", "mu", "margin", "share"))
-        names = {*CAP_TERMS, *(() if stated else ("epsilon", "delta", "share"))}
-        own = {name: option for name, option in self.options.items() if name in names}
-        return Terms.of(own | {name: value for name, value in terms.items() if value is not None})
+        stated = {name: value for name, value in terms.items() if value is not None}
+        options = (self.request.options or {}) if isinstance(self.request, QueryRequest) else {}
+        priced = any(name in stated for name in ("epsilon", "rho", "mu", "margin", "share"))
+        names = {*CAP_TERMS, *(() if priced else ("epsilon", "delta", "share"))}
+        own = {name: option for name, option in options.items() if name in names}
+        return self.request.terms(own | stated)
 
     def __repr__(self) -> str:
-        columns = ", ".join([*(name for name, _ in self.question.keys), *(name for name, _ in self.question.outputs)])
+        if not isinstance(self.request, QueryRequest):
+            return f"<Query of {self.session.name}: {self.request.kind}>"
+        question = self.request.question
+        columns = ", ".join([*(name for name, _ in question.keys), *(name for name, _ in question.outputs)])
         return f"<Query of {self.session.name}: {columns}>"
 
 
-def mechanism_of_query(query: Query) -> InteractiveMechanism:
+def mechanism_of_query(query: Query[Any]) -> InteractiveMechanism:
     """The mechanism that answers a question. Like `mechanism_of`, it is not part of the public interface."""
     require_here(query)
     return query._mechanism  # noqa: SLF001 (the one way in)
 
 
 _NOT_COPIED = "a session stays in its process: gt.protect(…, ledger=…) opens one in another, and answers can be sent"
-_OF_COUNTERS = 'rho="1/100", or epsilon="1", delta="1e-8"'
 
 
 @final
@@ -263,12 +260,12 @@ class Session:
             raise TypeError(_NOT_COPIED)
 
     @told_by_name(elsewhere=TERMS_OF_ANSWERS, beyond="values stand in the text: WHERE fee > 5")
-    def sql(self, text: str) -> Query:
+    def sql(self, text: str) -> Query[Answer]:
         """A question in SQL; refused here, at no cost, if it cannot be answered."""
         read = self._mechanism.questions.read(text, lambda: sql.read(text, self.catalog))
-        return Query(self, self._mechanism, read.question, read.options, text)
+        return self._query(QueryRequest(read.question, text, read.options))
 
-    def from_plan(self, plan: Mapping[str, Any]) -> Query:
+    def from_plan(self, plan: Mapping[str, Any]) -> Query[Answer]:
         """A question that `Query.plan` wrote; refused here, at no cost, if it is not about these tables."""
         return self._ask(question_from_json(plan, self._mechanism.origin))
 
@@ -299,8 +296,11 @@ class Session:
             )
         return frame.Table(relation, self.catalog, self._ask)
 
-    def _ask(self, question: Question) -> Query:
-        return Query(self, self._mechanism, question, {})
+    def _ask(self, question: Question) -> Query[Answer]:
+        return self._query(QueryRequest(question))
+
+    def _query(self, request: Request) -> Query[Any]:
+        return Query(self, self._mechanism, request)
 
     def _named(self, name: str | None) -> str:
         if name is not None:
@@ -310,27 +310,20 @@ class Session:
             return tables[0]
         raise InvalidParameter("table", None, "is missing: there are several tables", hint=", ".join(tables))
 
-    @told_by_name({"queries": 's.batch([q1, q2], epsilon="0.1")'})
-    def batch(
-        self, queries: Sequence[Query | str], *, key: str | None = None, **terms: Unpack[AskTerms]
-    ) -> list[Answer]:
-        """Answers to several questions, SQL texts or `Query` objects, under one charge for the whole batch.
+    @told_by_name({"queries": "s.batch([q1, q2])"}, elsewhere=TERMS_OF_ANSWERS)
+    def batch(self, queries: Sequence[Query[Answer] | str]) -> Query[list[Answer]]:
+        """Several questions, SQL texts or `Query` objects, under one charge: the answer is a list of answers.
 
-        The spend is `epsilon`, or `epsilon` and `delta`, `rho` or `mu`; `key_delta`, `confidence`, `key` and the caps
-        are those of `Query.answer`, and hold for every question of the batch.
+        The spend, the caps and the confidence of `quote` and `answer` hold for the whole batch.
         """
-        stated_terms = Terms.of(terms, without=("margin", "share", "n"))
-        batch_queries = asked_together(self, queries)
-        if stated_terms.spend is None:
-            hint = Advice("{epsilon}", "{rho}", epsilon="0.1", rho="1/100")
-            raise InvalidParameter("epsilon", None, "is missing: say what the whole batch may cost", hint=hint)
-        terms_of_one = replace(
-            stated_terms, spend=share_of_each(stated_terms.spend, [query.question for query in batch_queries])
-        )
-        mechanism = self._mechanism
-        priced = [replace(mechanism.price(query.question, terms_of_one), text=query.text) for query in batch_queries]
-        return mechanism.answer(priced, stated_terms.confidence, key)
+        requests = [query.request for query in asked_together(self, queries)]
+        if not all(isinstance(request, QueryRequest) for request in requests):
+            raise InvalidParameter(
+                "queries", "a request of another kind", "is not a question", hint="s.sql(…) makes one"
+            )
+        return self._query(BatchRequest(tuple(requests)))
 
+    @told_by_name({"workload": 'gt.workload.marginals(["a", "b"])'}, elsewhere=TERMS_OF_ANSWERS)
     def workload(
         self,
         workload: Workload | str,
@@ -338,7 +331,7 @@ class Session:
         table: str | None = None,
         minimise: str = "rms",
         norm: Number | None = None,
-    ) -> WorkloadQuery:
+    ) -> Query[WorkloadAnswer]:
         """Many tables of one private table, declared together and answered under one charge: see `gt.workload`.
 
         Noise is planned for all of them at once. `minimise` says what is made least: the "rms" of the noise in a cell,
@@ -347,76 +340,48 @@ class Session:
         person count, and persons with a greater L2 norm are scaled down to it: n rows in one cell of a table have the
         norm n there, and so have n² rows in cells of their own.
         """
-        from giveortake.session.workloads import WorkloadQuery  # noqa: PLC0415 (most sessions ask none)
+        from giveortake.session.workloads import WorkloadRequest  # noqa: PLC0415 (most sessions ask none)
         from giveortake.workload.workload import Workload, workload_of  # noqa: PLC0415 (as above)
 
         if isinstance(workload, str):
             question, sets = sql.read_grouping_sets(workload, self.catalog)
-            return WorkloadQuery(self._mechanism, workload_of(question, sets), question.relation, minimise, norm)
+            return self._query(WorkloadRequest.of(workload_of(question, sets), question.relation, minimise, norm))
         if not isinstance(workload, Workload):
             raise InvalidParameter("workload", workload, "is not a workload", hint='gt.workload.marginals(["a", "b"])')
         relation = self.catalog.private[self._private(table)]
-        return WorkloadQuery(self._mechanism, workload, relation, minimise, norm)
+        return self._query(WorkloadRequest.of(workload, relation, minimise, norm))
 
     @told_by_name(
-        {"column": 's.counter("day", horizon=365, rho="1/100")', "horizon": "horizon=365, in days or numbers"}
+        {"column": 's.counter("day", horizon=365)', "horizon": "horizon=365, in days or numbers"},
+        elsewhere=TERMS_OF_ANSWERS,
     )
-    def counter(self, column: str, *, horizon: int, table: str | None = None, **terms: Unpack[AskTerms]) -> Counter:
+    def counter(self, column: str, *, horizon: int, table: str | None = None) -> Query[Counter]:
         """A running count under one charge: the number of rows up to each period, one period after the other.
 
         A period is a day, or a whole number; the first is the lower bound of the column's domain. `horizon` is for how
         many of them the charge is; none may lie beyond the upper bound. The spend is `rho`, `mu`, or `epsilon` and
         `delta`: the noise is Gaussian. `rows_per_person` says how many rows of a person count; the first in time do.
-        Nothing is charged here, nor by `quote`, but by the first `next`, for all periods.
+        The answer is a counter, whose `next` releases the next period.
         """
-        from giveortake.session.counters import Counter, CounterRequest  # noqa: PLC0415 (most sessions open none)
+        from giveortake.session.counters import CounterRequest  # noqa: PLC0415 (most sessions open none)
 
-        stated_terms = Terms.of(
-            terms, without=("margin", "share", "key_delta", "n", "groups_per_person", "rows_per_group", "caps")
-        )
-        if stated_terms.spend is None:
-            raise InvalidParameter("rho", None, "is missing: say what all periods may cost", hint=_OF_COUNTERS)
-        if stated_terms.spend.is_pure:
-            problem = "needs a delta: the noise of a counter is Gaussian"
-            raise InvalidParameter("epsilon", terms["epsilon"], problem, hint=_OF_COUNTERS)
-        request = CounterRequest.of(
-            self._mechanism, self.catalog.private[self._private(table)], column, horizon, stated_terms
-        )
-        return Counter(self._mechanism, request, stated_terms.spend, stated_terms)
+        return self._query(CounterRequest(self._private(table), column, horizon))
 
-    @told_by_name({"columns": '["region", "sex"]', "epsilon": 'epsilon="1"', "delta": 'delta="1e-8"'})
-    def multiplicative_weights(
-        self,
-        columns: Sequence[str],
-        *,
-        epsilon: Number,
-        delta: Number,
-        accuracy: Number = "0.1",
-        queries: int = 1000,
-        table: str | None = None,
-        key: str | None = None,
-    ) -> MultiplicativeWeights:
+    @told_by_name({"columns": '["region", "sex"]'}, elsewhere=TERMS_OF_ANSWERS)
+    def weights(
+        self, columns: Sequence[str], *, accuracy: Number = "0.1", queries: int = 1000, table: str | None = None
+    ) -> Query[Weights]:
         """Very many counts of combinations of declared values, chosen one after the other, under one charge.
 
         Weights over all combinations, up to a million, answer what they know for free. A count that they get wrong is
         measured, and the weights move. `queries` is the greatest number of counts. An answer is off by at most
         α·n + 2·m: α is `accuracy`, and m is the margin of so many comparisons (`weights.plan.bound(n)`). That is worth
         its price for very many queries of very many rows; for fewer, `workload` is far more accurate at the same price.
+        The answer has `count`.
         """
-        from giveortake.session.multiplicative_weights import (  # noqa: PLC0415 (most sessions have none)
-            MultiplicativeWeights,
-        )
+        from giveortake.session.weights import WeightsRequest  # noqa: PLC0415 (most sessions have none)
 
-        return MultiplicativeWeights(
-            self._mechanism,
-            self._private(table),
-            columns,
-            epsilon=epsilon,
-            delta=delta,
-            accuracy=accuracy,
-            queries=queries,
-            key=key,
-        )
+        return self._query(WeightsRequest.of(self._private(table), columns, accuracy, queries))
 
     def partition(self, column: str, *, parts_per_person: int = 1) -> Partition:
         """Disjoint parts of the data, one for each declared value of a column, for the price of the most expensive.
@@ -445,18 +410,16 @@ class Session:
         }
         return Partition(column, parts[0].touched, sessions)
 
-    @told_by_name({"epsilon": 's.profile(epsilon="0.1")'})
+    @told_by_name(elsewhere=TERMS_OF_ANSWERS)
     def profile(
         self,
         table: str | None = None,
         *,
-        epsilon: Number,
         by: Sequence[str] = (),
         columns: Sequence[str] = (),
         most_rows: Number | None = None,
-        key: str | None = None,
-    ) -> Profile:
-        """Release a profile: how many rows people have, with noise. It costs ε, once; the ledger keeps it.
+    ) -> Query[Profile]:
+        """A profile: how many rows people have, with noise. It costs a pure `epsilon`, once; the ledger keeps it.
 
         Every person falls into one bin of sizes, so that nothing has to be bounded first. `by` are columns that
         questions will group by: how many groups people have, and how many rows in the largest. `columns` are numbers
@@ -464,26 +427,7 @@ class Session:
         is no upper bound on what a cap leaves out. From then on, for askers whose level paid for the profile, quotes
         and answers say what their caps leave out, and `caps="best"` chooses caps by it.
         """
-        request = ProfileRequest.of(
-            self._mechanism, self._private(table), epsilon=epsilon, by=by, columns=columns, most_rows=most_rows
-        )
-        return request.release(key)
-
-    @told_by_name({"epsilon": 's.preview_profile(epsilon="0.1")'})
-    def preview_profile(
-        self,
-        table: str | None = None,
-        *,
-        epsilon: Number,
-        by: Sequence[str] = (),
-        columns: Sequence[str] = (),
-        most_rows: Number | None = None,
-    ) -> str:
-        """Say how precise `profile` would be, from its arguments alone; free."""
-        request = ProfileRequest.of(
-            self._mechanism, self._private(table), epsilon=epsilon, by=by, columns=columns, most_rows=most_rows
-        )
-        return request.preview()
+        return self._query(ProfileRequest.of(self._private(table), by, columns, most_rows))
 
     def profiles(self, table: str | None = None) -> list[Profile]:
         """The profiles of a table that the asker's levels paid for, newest first, as released; free."""
@@ -511,11 +455,9 @@ class Session:
         together = self.caps.rows_per_person is not None
         table_before_caps(mechanism.origin)  # refuses what has no single table
         by = () if together else by
-        request = ProfileRequest.of(
-            mechanism, self._private(None), epsilon=epsilon, by=by, columns=columns, most_rows=None
-        )
-        answers = mechanism.answer(request.price(), Confidence("0.95"), None, request.settings)
-        return suggestion_of(request.release(None), answers, together=together, share=wanted_share)
+        profile = self.profile(by=by, columns=columns).answer(epsilon=epsilon)
+        answers = self.release_tables(profile.release_id)
+        return suggestion_of(profile, answers, together=together, share=wanted_share)
 
     def check_bounds(self, *, epsilon: Number, by: Sequence[str] = (), columns: Sequence[str] = ()) -> Answer:
         """How many people exceed the caps and bounds, at the cost of ε."""
@@ -589,13 +531,13 @@ class Session:
         """The ledger's record of one release of these tables, as `releases` lists it."""
         return release_of(self._mechanism, release_id)
 
-    def release(self, release_id: str, *, place: int | None = None) -> Answer:
-        """The answer that was released under an id, as it was, with its promise, notes and caps; free however often.
+    def release(self, release_id: str, *, place: int | None = None) -> Any:
+        """What was released under an id, as it was, with its promise, notes and caps; free however often.
 
         It can be refined. `place` says which answer of a batch, or table of a workload, is meant, counted from 0. For a
         counter, the answer holds all counts released so far.
         """
-        return released_table(self._mechanism, release_id, place)
+        return released(self._mechanism, release_id, place)
 
     def release_tables(self, release_id: str) -> list[Answer]:
         """All tables released under an id, in order: one for a question, several for a batch or a workload."""

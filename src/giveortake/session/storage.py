@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from giveortake.compile import Measurement, Release
     from giveortake.engines import Keys
     from giveortake.plan import Value
-    from giveortake.session.mechanism import InteractiveMechanism, Priced
+    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.queries import PricedQuestion
 
 
 _CHUNK = 1 << 20
@@ -208,7 +209,7 @@ def stored_of(content: Any, count: int) -> list[Stored]:
     return stored
 
 
-def whole(spool: Spool, priced: Priced, stored: Stored) -> tuple[Keys, Release]:
+def whole(spool: Spool, priced: PricedQuestion, stored: Stored) -> tuple[Keys, Release]:
     """All keys and noisy integers of a question at once."""
     measurement = priced.made
     if "spool" not in stored:
@@ -223,7 +224,7 @@ def whole(spool: Spool, priced: Priced, stored: Stored) -> tuple[Keys, Release]:
     return listed_keys(measurement, Found(sum(map(len, lists)), lambda: iter(lists))), joined_release
 
 
-def portions_of(spool: Spool, priced: Priced, stored: Stored) -> Iterator[tuple[Keys, Release]]:
+def portions_of(spool: Spool, priced: PricedQuestion, stored: Stored) -> Iterator[tuple[Keys, Release]]:
     """The keys and noisy integers of a question, portion by portion."""
     if "spool" not in stored:
         yield whole(spool, priced, stored)

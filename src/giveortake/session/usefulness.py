@@ -1,28 +1,83 @@
-"""Whether an answer would be worthless, known before it is paid for: no key could be shown, or noise drowns it."""
+"""What an answer will be worth, known before it is paid for.
+
+- The margins of its columns, and the typical width of its intervals.
+- Whether it would be worthless: no key could be shown, or noise drowns it.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from giveortake import exact
-from giveortake.compile.formulas import Linear, Ratio
+from giveortake.compile.design import parts_of
+from giveortake.compile.formulas import Linear, QuantileOf, Ratio
 from giveortake.compile.measures import DistinctCount, PersonCount, ValueSum
 from giveortake.compile.noisy_measures import without_data
 from giveortake.compile.postprocessing import of_units
-from giveortake.session.pricing import quoted_miss
 from giveortake.session.profiles.best_caps import key_columns, paid_profiles, profile_for, profiled_table
 from giveortake.session.profiles.estimates import mean_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from giveortake.answers.terms import Confidence
     from giveortake.compile import Measurement, Terms
+    from giveortake.compile.formulas import Formula
     from giveortake.compile.measures import Measure
+    from giveortake.compile.noisy_measures import Combined
+    from giveortake.exact import Number
     from giveortake.plan import Question
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.profiles.estimates import Sizes
     from giveortake.session.profiles.profile import Profile
+
+
+def column_margins(measurement: Measurement, confidence: Confidence, n: Number | None) -> dict[str, float | None]:
+    """The margin of every column; None if it depends on rows, or if it is that of a mean and `n` is unknown."""
+    measures = without_data(measurement.measures, measurement.noises)
+    miss = quoted_miss(measurement, confidence)
+    if miss is None:
+        return {name: None for name, _ in measurement.formulas}
+    number = None if n is None else float(exact.positive("n", n))
+    return {name: formula.margin(measures, miss, number) for name, formula in measurement.formulas}
+
+
+def quoted_miss(measurement: Measurement, confidence: Confidence) -> float | None:
+    """The probability with which an interval may miss; None if all have to hold and their number is unknown."""
+    if measurement.selection is not None and confidence.over == "answer":
+        return None
+    return confidence.miss(measurement.keys.size * len(measurement.formulas) if measurement.selection is None else 1)
+
+
+def typical_width(measurement: Measurement, confidence: Confidence, n: Number | None) -> float:
+    """The typical width of a measurement's intervals: the geometric mean over all columns whose width is known.
+
+    Means count as if there were `n` rows, or one if `n` is unknown: the same for both kinds of noise.
+    """
+    measures = without_data(measurement.measures, measurement.noises)
+    number = 1.0 if n is None else float(exact.positive("n", n))
+    miss = quoted_miss(measurement, confidence) or float(1 - confidence)
+    widths = [width for _, formula in measurement.formulas for width in _widths(formula, measures, miss, number)]
+    positive_widths = [width for width in widths if width > 0]
+    if not positive_widths:  # no column has a known width: compare the noise itself
+        positive_widths = [float(noise.tail.variance) ** 0.5 for noise in measurement.noises]
+    return math.exp(sum(math.log(width) for width in positive_widths) / len(positive_widths))
+
+
+def _widths(formula: Formula, measures: Mapping[int, Combined], miss: float, number: float) -> Iterator[float]:
+    """The margins of a formula: its own, or those of its parts; for a quantile, the margin of its rank."""
+    own = formula.margin(measures, miss, number)
+    if own is not None:
+        yield own
+    elif isinstance(formula, QuantileOf):
+        distribution = measures[formula.measure].distribution
+        if distribution is not None:
+            yield distribution.rank_margin(formula.quantile, miss)
+    else:
+        for part in parts_of(formula):
+            yield from _widths(part, measures, miss, number)
 
 
 _HARDLY = "hardly any key would be shown: that takes about"

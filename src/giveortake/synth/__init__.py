@@ -2,14 +2,13 @@
 
 from giveortake.synth.constraints import FunctionalDependency
 from giveortake.synth.model import Model
-from giveortake.synth.synthesis import SynthesisQuote, quote, synthesize
+from giveortake.synth.synthesis import quote, synthesize
 from giveortake.synth.synthetic_table import Report, SyntheticTable
 
 __all__ = [
     "FunctionalDependency",
     "Model",
     "Report",
-    "SynthesisQuote",
     "SyntheticTable",
     "quote",
     "synthesize",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
+from giveortake import codec
 from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.synth.junction_tree import JunctionTree, Triangulation
 from giveortake.synth.model import edge_of
@@ -69,6 +72,44 @@ def zero_to_json(zero: Zero) -> list[Any]:
     if not isinstance(zero, Mapping):
         raise _no_combination(zero)
     return ["never", *sorted([str(name), _stated(values)] for name, values in zero.items())]
+
+
+_Stated = None | bool | int | float | str | Fraction | dt.datetime | dt.date  # a value in a stated zero
+
+
+def zero_record(zero: Zero) -> dict[str, Any]:
+    """A zero as a record of a release keeps it, from which `zero_of` makes it again."""
+    if isinstance(zero, FunctionalDependency):
+        pairs = [[codec.write(value, _Stated), codec.write(other, _Stated)] for value, other in zero.values.items()]
+        return {"determines": [zero.column, zero.other, pairs]}
+    if not isinstance(zero, Mapping):
+        raise _no_combination(zero)
+    return {"never": {str(name): _values_record(values) for name, values in zero.items()}}
+
+
+def _values_record(values: Any) -> Any:
+    if isinstance(values, tuple | list):
+        name = "between" if isinstance(values, tuple) else "one_of"
+        return {name: [codec.write(value, _Stated) for value in values]}
+    return {"is": codec.write(values, _Stated)}
+
+
+def zero_of(content: dict[str, Any]) -> Zero:
+    """The zero that `zero_record` wrote."""
+    if "determines" in content:
+        column, other, pairs = content["determines"]
+        return FunctionalDependency(
+            column, other, {codec.read(_Stated, one): codec.read(_Stated, two) for one, two in pairs}
+        )
+    return {name: _values_of(values) for name, values in content["never"].items()}
+
+
+def _values_of(content: dict[str, Any]) -> Any:
+    ((name, values),) = content.items()
+    if name == "is":
+        return codec.read(_Stated, values)
+    listed = [codec.read(_Stated, value) for value in values]
+    return tuple(listed) if name == "between" else listed
 
 
 def _stated(value: object) -> list[Any]:

@@ -1,29 +1,30 @@
-"""`synthesize`: a synthetic table from a session, under one charge; and `quote`: its price and errors beforehand.
+"""`synthesize`: a synthetic table from a session, under one charge.
 
-What may be measured is a workload of marginals, or lists of columns.
+- Which tables a synthesis may measure, as they were asked for: a workload of marginals, or lists of columns.
+- What a synthesis would cost, and about how exact it will be, before anything is charged.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.accounting.filters import admitted_rho
+from giveortake import codec
 from giveortake.arguments import told_by_name
+from giveortake.compile import Terms
 from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.exact import decimal, positive, whole
 from giveortake.plan import Kind
-from giveortake.privacy import ApproxDP
 from giveortake.progress import rounds_shown
 from giveortake.session.learning_data import served_to_asker
-from giveortake.session.render import ASKED_BEFORE, WAITS
-from giveortake.session.runs import NoisyTable, RunRequest
-from giveortake.session.session import require_here
+from giveortake.session.runs import BoundPlan, NoisyTable, PlannedRun, Run
+from giveortake.session.session import mechanism_of, require_here
 from giveortake.synth.columns import declared_edges, fine_edges, key_column, model_column, quantile_edges, stated_bins
-from giveortake.synth.constraints import FunctionalDependency, zero_factors, zero_to_json
+from giveortake.synth.constraints import FunctionalDependency, zero_factors, zero_of, zero_record, zero_to_json
 from giveortake.synth.junction_tree import cells_of
 from giveortake.synth.model import Model
 from giveortake.synth.rounds import (
@@ -44,9 +45,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
+    from giveortake.compile import Spend
     from giveortake.engines import KeyColumn
     from giveortake.exact import Number
     from giveortake.plan import Relation
+    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.quotes import Quote
     from giveortake.session.runs import AdaptiveRun
     from giveortake.session.session import Session
     from giveortake.synth.constraints import Zero
@@ -102,50 +106,10 @@ def _listed(workload: Any) -> list[tuple[tuple[str, ...], Any]]:
     raise InvalidParameter("workload", workload, "is not a workload", hint='[("age", "sex"), …]')
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class SynthesisQuote:
-    """The charge, the rounds it is shared out among, and the deviations of what will be measured, in rows."""
-
-    rho: Fraction
-    promise: ApproxDP
-    rounds: int
-    single_columns: Mapping[str, float]
-    of_round: float  # the deviation of a count that one round measures, before what residuals save
-    tables: int
-    too_large: int
-    ends: tuple[str, ...]
-    admitted: bool
-    counted: tuple[str, ...] = ()
-    paid: bool = False  # the same asker paid for the same table, and gets it again for free
-    approval: bool = False  # the custodian has to approve the charge first
-
-    def __repr__(self) -> str:
-        worst = max(self.single_columns, key=lambda name: self.single_columns[name])
-        budget = f"ε = {decimal(self.promise.epsilon)}, δ = {decimal(self.promise.delta)}"
-        tables = "1 table" if self.tables == 1 else f"{self.tables} tables"
-        lines = [
-            f"one charge of ρ = {decimal(self.rho, 4)}: the most that a budget of {budget} admits at once",
-            f"single columns: ± {self.single_columns[worst]:,.0f} rows or less (one deviation, {worst})",
-            f"about {self.rounds} rounds: each measures one of {tables}, ± {self.of_round:,.0f} rows",
-        ]
-        lines += self.counted
-        if self.too_large:
-            lines.append(f"{self.too_large} pairs of columns have too many cells, and are never measured")
-        if self.ends:
-            lines.append(
-                f"several sums guard the budget side by side: this ends those of {', '.join(self.ends)}, and the "
-                "others go on"
-            )
-        if not self.admitted:
-            lines.append("the budget does not admit it now")
-        lines += [ASKED_BEFORE] * self.paid + [WAITS] * self.approval
-        return "\n".join(lines)
-
-
 FORMAT = 1
 MOST_COLUMNS = 100
 FOR_BINS = Fraction(1, 20)  # of ρ, if any column has bins by quantiles
+_EDGE = int | float | str | Fraction | dt.datetime | dt.date
 LEAST_ROUND = Fraction(1, 10**8)  # ρ of one round: below it, selections are random and counts are noise
 
 
@@ -161,6 +125,7 @@ def synthesize(
     workload: Any = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
+    share: Number | None = None,
     bins: Mapping[str, Any] | None = None,
     zeros: Sequence[Zero] = (),
     rows: int | str = "released",
@@ -179,19 +144,11 @@ def synthesize(
 
     A run that is interrupted stays charged, and continues where it was when the same is asked again.
     """
-    synthesis = Synthesis.from_arguments(
-        session,
-        columns=columns,
-        workload=workload,
-        epsilon=epsilon,
-        delta=delta,
-        bins=bins,
-        zeros=zeros,
-        table=table,
-    )
     count = None if rows == "released" else whole("rows", rows)
-    with synthesis.request.begin(key) as run, watched(progress) as report_progress:
-        return synthesis.complete(run, report_progress, count)
+    arguments = {"columns": columns, "workload": workload, "bins": bins, "zeros": zeros, "table": table}
+    bound, terms = _bound(session, arguments, {"epsilon": epsilon, "delta": delta, "share": share}, count, progress)
+    table_of_session: SyntheticTable = bound.mechanism.answer(bound, terms, key)
+    return table_of_session
 
 
 @told_by_name(_COLUMNS)
@@ -203,17 +160,91 @@ def quote(
     workload: Any = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
+    share: Number | None = None,
     bins: Mapping[str, Any] | None = None,
     zeros: Sequence[Zero] = (),
     rows: int | str = "released",  # noqa: ARG001 (costs nothing)
     key: str | None = None,  # noqa: ARG001 (nothing is charged)
     table: str | None = None,
     progress: Callable[[int, int], None] | None = None,  # noqa: ARG001 (there is nothing to wait for)
-) -> SynthesisQuote:
+) -> Quote:
     """What `synthesize` with the same arguments would cost and do. No row is read, and nothing is charged."""
-    return Synthesis.from_arguments(
-        session, columns=columns, workload=workload, epsilon=epsilon, delta=delta, bins=bins, zeros=zeros, table=table
-    ).quote()
+    arguments = {"columns": columns, "workload": workload, "bins": bins, "zeros": zeros, "table": table}
+    bound, terms = _bound(session, arguments, {"epsilon": epsilon, "delta": delta, "share": share})
+    return bound.mechanism.quote(bound, terms)
+
+
+def _bound(
+    session: Session,
+    arguments: Mapping[str, Any],
+    stated: Mapping[str, Number | None],
+    rows: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[BoundPlan, Terms]:
+    """The request on the tables of a session, and its terms."""
+    name, relation = _private(session, arguments["table"])
+    terms = Terms.of({term: value for term, value in stated.items() if value is not None})
+    if terms.share is None:
+        for term, fix in (("epsilon", "1"), ("delta", "1e-6")):
+            if stated[term] is None:
+                raise InvalidParameter(
+                    term, None, "is missing: synthetic tables are made of Gaussian noise", hint=f'{term}="{fix}"'
+                )
+    mechanism = mechanism_of(session)
+    return bound_synthesis(mechanism, relation, {**arguments, "table": name}, rows, progress), terms
+
+
+def bound_synthesis(
+    mechanism: InteractiveMechanism,
+    relation: Relation,
+    arguments: Mapping[str, Any],
+    rows: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> BoundPlan:
+    """A synthesis on a table of a session."""
+
+    def plan(spend: Spend) -> PlannedRun:
+        synthesis = Synthesis.from_arguments(
+            mechanism, relation, spend, **{name: value for name, value in arguments.items() if name != "table"}
+        )
+
+        def complete(run: AdaptiveRun) -> SyntheticTable:
+            with watched(progress) as report_progress:
+                return synthesis.complete(run, report_progress, rows)
+
+        return PlannedRun(synthesis.run, complete, synthesis.quoted)
+
+    def recorded(_spend: Spend) -> Mapping[str, Any] | None:
+        bins = {
+            name: edges if isinstance(edges, int) else [codec.write(edge, _EDGE) for edge in edges]
+            for name, edges in (arguments["bins"] or {}).items()
+        }
+        stored = {**arguments, "bins": bins, "zeros": [zero_record(zero) for zero in arguments["zeros"]]}
+        wanted = arguments["workload"]
+        names = [name for name in arguments["columns"] if name != relation.person]
+        stored["workload"] = (
+            None
+            if wanted is None
+            else [[list(table), weight] for table, weight in wanted_tables(wanted, names).items()]
+        )
+        return {"arguments": {**stored, "columns": list(arguments["columns"])}}
+
+    return BoundPlan("synthesis", mechanism, plan, recorded, in_rho=True)
+
+
+def bound_of_record(mechanism: InteractiveMechanism, content: Mapping[str, Any], _spend: Spend) -> BoundPlan:
+    """The synthesis that a record tells of."""
+    arguments = dict(content["arguments"])
+    wanted = arguments["workload"]
+    arguments |= {
+        "workload": None if wanted is None else {tuple(table): weight for table, weight in wanted},
+        "bins": {
+            name: edges if isinstance(edges, int) else [codec.read(_EDGE, edge) for edge in edges]
+            for name, edges in arguments["bins"].items()
+        },
+        "zeros": [zero_of(zero) for zero in arguments["zeros"]],
+    }
+    return bound_synthesis(mechanism, mechanism.origin.relations[arguments["table"]], arguments)
 
 
 @final
@@ -221,9 +252,8 @@ def quote(
 class Synthesis:
     """A checked request for a synthesis. Making one charges nothing, and looks at no row."""
 
-    request: RunRequest
+    run: Run
     relation: Relation
-    promise: ApproxDP
     names: tuple[str, ...]
     surrogates: tuple[str, ...]  # columns that name the unit, which get fresh keys
     declared: tuple[ModelColumn | None, ...]  # None where bins are still to be found
@@ -234,24 +264,16 @@ class Synthesis:
     @classmethod
     def from_arguments(
         cls,
-        session: Session,
+        mechanism: InteractiveMechanism,
+        relation: Relation,
+        spend: Spend,
         *,
         columns: Sequence[str],
         workload: Any = None,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
         bins: Mapping[str, Any] | None = None,
         zeros: Sequence[Zero] = (),
-        table: str | None = None,
     ) -> Synthesis:
         """Check what was asked for; whatever cannot be done is refused here, before any charge."""
-        for term, value, fix in (("epsilon", epsilon, "1"), ("delta", delta, "1e-6")):
-            if value is None:
-                raise InvalidParameter(
-                    term, value, "is missing: synthetic tables are made of Gaussian noise", hint=f'{term}="{fix}"'
-                )
-        promise = ApproxDP(epsilon, delta)  # type: ignore[arg-type]  # (both were said)
-        name, relation = _private(session, table)
         names, surrogates = _names(columns, relation)
         bins_by_column = stated_bins(bins, names)
         by_quantiles = {column_name: count for column_name, count in bins_by_column.items() if isinstance(count, int)}
@@ -267,7 +289,6 @@ class Synthesis:
         if isinstance(zeros, str | Mapping) or not isinstance(zeros, Sequence):
             raise InvalidParameter("zeros", zeros, "is not a list", hint='zeros=[{"sex": "male", "pregnant": "yes"}]')
         wanted = None if workload is None else wanted_tables(workload, names)
-        rho = admitted_rho(promise)
         content = {
             "format": FORMAT,
             "synthesis": [None if column is None else column.to_json() for column in declared],
@@ -282,8 +303,8 @@ class Synthesis:
         description = f"a synthetic table of {', '.join(names)}"
         listed = [column.name for column in declared if column is not None and column.categories is not None]
         rows = declared_rows(relation, Attributes.of(relation, listed))
-        request = RunRequest.of(session, name, rho, content, description, stated=promise, rows=rows)
-        synthesis = cls(request, relation, promise, names, surrogates, declared, by_quantiles, wanted, tuple(zeros))
+        run = Run.of_tables(mechanism, rows, spend, content, description)
+        synthesis = cls(run, relation, names, surrogates, declared, by_quantiles, wanted, tuple(zeros))
         synthesis._require_possible()
         return synthesis
 
@@ -292,11 +313,11 @@ class Synthesis:
     def _require_possible(self) -> None:
         sizes = self._expected_sizes()
         rounds = ROUNDS_PER_COLUMN * len(sizes)
-        if self.request.rho / rounds < LEAST_ROUND:
+        if self.run.rho / rounds < LEAST_ROUND:
             raise InvalidParameter(
                 "epsilon",
-                str(self.promise.epsilon),
-                f"buys only ρ = {decimal(self.request.rho, 3)}, too little for {rounds} rounds",
+                str(self.run.spend),
+                f"buys only ρ = {decimal(self.run.rho, 3)}, too little for {rounds} rounds",
                 hint="spend more, or name fewer columns",
             )
         if sum(sizes) > MOST_CELLS:
@@ -317,7 +338,7 @@ class Synthesis:
         self._require_possible_zeros()
         fine = [self._fine_key(name) for name in self.by_quantiles]
         known = [key_column(column) for column in self.declared if column is not None]
-        self.request.require([(key,) for key in (*fine, *known)])
+        self.run.require([(key,) for key in (*fine, *known)])
 
     def _require_possible_zeros(self) -> None:
         for zero in self.zeros:
@@ -350,34 +371,38 @@ class Synthesis:
             tuple(sorted(self.names.index(name) for name in table)): weight for table, weight in self.wanted.items()
         }
 
-    def quote(self) -> SynthesisQuote:
-        """What it costs, and about how exact it will be."""
+    def quoted(self) -> dict[str, Any]:
+        """About how exact it will be: the rounds that the charge is shared out among, and the deviations, in rows."""
         sizes = self._expected_sizes()
         tables = self.tables(sizes)
-        rho = self.request.rho * ((1 - FOR_BINS) if self.by_quantiles else 1)
+        rho = self.run.rho * ((1 - FOR_BINS) if self.by_quantiles else 1)
         rounds = ROUNDS_PER_COLUMN * len(sizes)
-        moved = self.request.moved_by_unit
-        singles = {
-            name: moved / float(2 * rho * FOR_SINGLE_COLUMNS * share) ** 0.5
-            for name, share in zip(self.names, single_shares(sizes), strict=True)
-        }
+        moved = self.run.moved_by_unit
         of_round = float(2 * rho * (1 - FOR_SINGLE_COLUMNS) * (1 - FOR_SELECTION) / rounds)
-        pairs = len(sizes) * (len(sizes) - 1) // 2
-        admission = self.request.admission()
-        return SynthesisQuote(
-            self.request.rho,
-            self.promise,
-            rounds,
-            singles,
-            moved / of_round**0.5,
-            len(tables),
-            pairs - len(tables) if self.wanted is None else 0,
-            self.request.contestants_ended(),
-            admission.admitted or admission.paid,
-            self.counted,
-            paid=admission.paid,
-            approval=admission.waits and not admission.paid,
-        )
+        pairs, ends = len(sizes) * (len(sizes) - 1) // 2, self.run.contestants_ended()
+        too_large = pairs - len(tables) if self.wanted is None else 0
+        return {
+            "title": f"{self.run.words}: one charge of ρ = {decimal(self.run.rho, 4)}",
+            "lines": tuple(
+                {"column": name, "deviation": moved / float(2 * rho * FOR_SINGLE_COLUMNS * share) ** 0.5}
+                for name, share in zip(self.names, single_shares(sizes), strict=True)
+            ),
+            "facts": {
+                "rho": self.run.rho,
+                "rounds": rounds,
+                "tables": len(tables),
+                "deviation_of_round": moved / of_round**0.5,
+            },
+            "notes": (
+                *self.counted,
+                *([f"{too_large} pairs of columns have too many cells, and are never measured"] if too_large else []),
+                *(
+                    [f"several sums guard the budget: this ends those of {', '.join(ends)}, and the others go on"]
+                    if ends
+                    else []
+                ),
+            ),
+        }
 
     @property
     def counted(self) -> tuple[str, ...]:
@@ -409,9 +434,9 @@ class Synthesis:
             fitted,
             tuple(rounds.measured()),
             tuple(run.charges()),
-            self.promise,
-            self.request.rho,
-            self.request.promise,
+            self.run.stated,
+            self.run.rho,
+            self.run.promise,
             run.id,
             self.surrogates,
             rows,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from giveortake.answers.column import Value
-    from giveortake.privacy import ApproxDP, Guarantee
+    from giveortake.privacy import Guarantee
     from giveortake.session.runs import Step
     from giveortake.synth.maximum_likelihood import Fitted, Measured
     from giveortake.synth.model import Model
@@ -190,7 +190,7 @@ class SyntheticTable:
     fitted: Fitted
     measured: tuple[Measured, ...]
     charges: tuple[tuple[Step, Fraction], ...]
-    promise: ApproxDP
+    promise: Guarantee
     rho: Fraction
     guarantee: Guarantee
     release_id: str

@@ -15,13 +15,12 @@ import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.answers.terms import LeftOut
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import fraction_text, read_fraction
 from giveortake.ledger import Entry, ReleaseRecord
 from giveortake.ledger.chain.entries import event_from_dict
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
-from giveortake.privacy.documents import promise_from_json, promise_to_json
+from giveortake.privacy.documents import promise_to_json
 from giveortake.session.profiles.histograms import dimensions_of
 from giveortake.session.profiles.profile import Profile
 from giveortake.session.quotes import Quote
@@ -34,10 +33,8 @@ if TYPE_CHECKING:
     from giveortake.ledger import Approval, BudgetStatus, Ledger
     from giveortake.plan import Relation
     from giveortake.plan.domains import Value
-    from giveortake.privacy import Guarantee
     from giveortake.session import Session
-    from giveortake.session.quotes import WorkloadQuote
-    from giveortake.session.workloads import WorkloadQuery
+    from giveortake.session.session import Query
     from giveortake.workload.results import WorkloadAnswer
 
 
@@ -134,56 +131,14 @@ def amount_of(document: dict[str, Any]) -> Fraction | Balance:
     return Balance(document["words"]) if number is None else read_fraction("promise", number, signed=True)
 
 
-def quote_document(quote: Quote | WorkloadQuote, standing: dict[str, Any]) -> dict[str, Any]:
-    """A quote as a document, with its promise as numbers and the state of the asker's budget."""
-    return {
-        **json.loads(quote.to_json()),
-        "promise": None if quote.cost is None else promise_to_json(quote.cost),
-        "share_exactly": None if quote.share is None else fraction_text(Fraction(quote.share)),
-        "standing": standing,
-    }
-
-
-def workload_quote_document(quote: WorkloadQuote, standing: dict[str, Any]) -> dict[str, Any]:
-    """A quote of a workload as a document, with its caps as numbers."""
-    return quote_document(quote, standing) | {"caps": None if quote.caps is None else quote.caps.to_json()}
+def quote_document(quote: Quote, standing: dict[str, Any]) -> dict[str, Any]:
+    """A quote as a document, with the state of the asker's budget."""
+    return {**json.loads(quote.to_json()), "standing": standing}
 
 
 def quote_of(document: dict[str, Any]) -> Quote:
     """The quote in a document."""
-    left, used = document["left_out"], document["exact"]["used_after"]
-    return Quote(
-        cost=cost_of(document),
-        spend=document["spend"],
-        share=share_of(document),
-        margins=document["margins"],
-        noise=document["noise"],
-        contributions=document["contributions"],
-        keys=document["keys"],
-        remaining=amount_of(document["standing"]["remaining"]),
-        admitted=document["admitted"],
-        confidence=Fraction(document["confidence"]),
-        advice=tuple(document["advice"]),
-        remarks=tuple(document["notes"]),
-        left_out=None if left is None else LeftOut.from_json(left),
-        worthless=document["worthless"],
-        doubt=document["doubt"],
-        used_after=None if used is None else Fraction(used),
-        paid=document.get("paid", False),
-        approval=document.get("approval", False),
-        spans=document.get("spans", {}),
-    )
-
-
-def cost_of(document: dict[str, Any]) -> Guarantee | None:
-    """The promise of the quoted answer; None if it has none."""
-    return None if document["promise"] is None else promise_from_json(document["promise"])
-
-
-def share_of(document: dict[str, Any]) -> Fraction | None:
-    """How much of a fresh budget the quoted answer would take."""
-    share = document["share_exactly"]
-    return None if share is None else read_fraction("promise", share)
+    return Quote.from_document(document, amount_of(document["standing"]["remaining"]))
 
 
 def release_document(record: ReleaseRecord) -> dict[str, Any]:
@@ -200,7 +155,7 @@ def release_document(record: ReleaseRecord) -> dict[str, Any]:
         "failed": record.failed,
         "free": record.free,
         "told": record.has_period,
-        "readable": record.readable,
+        "readable": record.tables > 0,  # what a service can give back
         "tables": record.tables,
         "event": record.event.to_dict(),
         "questions": _questions(record.record),
@@ -417,7 +372,7 @@ def workload_document(workload: Workload | str) -> dict[str, Any]:
     }
 
 
-def workload_query(session: Session, document: Mapping[str, Any]) -> WorkloadQuery:
+def workload_query(session: Session, document: Mapping[str, Any]) -> Query[WorkloadAnswer]:
     """The workload in a document, as a question to a session; it is checked like one written in Python."""
     workload: Workload | str = document["sql"] if "sql" in document else _workload(document)
     return session.workload(

@@ -67,12 +67,12 @@ class ReleaseRecord:
 
     @property
     def tables(self) -> int:
-        """How many tables can be read by its id: those of a question, batch or workload, or a counter's so far.
+        """How many tables can be read by its id: those of a question, batch or workload, or what was told so far.
 
         A run has none.
         """
         record = self.record if isinstance(self.record, dict) else {}
-        if "counter" in record:
+        if _is_interactive(record):
             return int(self.has_period)
         if not self.settled:
             return 0
@@ -80,8 +80,14 @@ class ReleaseRecord:
 
     @property
     def readable(self) -> bool:
-        """Whether it can be read by its id."""
-        return self.tables > 0
+        """Whether it can be read by its id: its tables, or the model or synthetic table of a run."""
+        is_run = isinstance(self.record, dict) and "run" in self.record
+        return self.tables > 0 or (self.settled and is_run)
+
+
+def _is_interactive(record: Any) -> bool:
+    """Whether a record is of what is drawn step by step, as its asker goes on."""
+    return isinstance(record, dict) and ("counter" in record or "weights" in record)
 
 
 def listed(
@@ -157,7 +163,6 @@ def record_of(transaction: Transaction, reserved: ReservationRecord) -> ReleaseR
     entry = transaction.stored(reserved.number)
     content = entry.content
     record = content.get("record")
-    is_counter = isinstance(record, dict) and "counter" in record
     return ReleaseRecord(
         reserved.id,
         entry.at,
@@ -172,7 +177,7 @@ def record_of(transaction: Transaction, reserved: ReservationRecord) -> ReleaseR
         settled=reserved.answer is not None,
         failed=reserved.failed,
         free=not content["levels"],
-        has_period=is_counter and transaction.state.drawn(reserved.number, 0) is not None,
+        has_period=_is_interactive(record) and transaction.state.drawn(reserved.number, 0) is not None,
     )
 
 

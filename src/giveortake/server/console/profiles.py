@@ -97,16 +97,12 @@ async def create_profile(call: Call) -> Result:
     key = key_of(nonce_of(call.body), "profile", name, terms)
     try:
         if call.body.get("quoted") != key:  # whoever pays has seen how precise it will be
-            quote = await patiently(_quoted, at(call, **terms))
-            return await _profiles_page(call, form=form, quote={"key": key, **quote})
+            quote: Any = await patiently(analyst_routes.quote_profile, at(call, **terms))
+            return await _profiles_page(call, form=form, quote={"key": key, "words": "; ".join(quote["notes"])})
         profile: Any = await analyst_routes.profile(at(call, **terms, key=key))
     except Refusal as refused:
         return await _profiles_page(call, notice=notice_of(refused), form=form)
     return see(f"/profile/{in_address(name, safe='')}?release={in_address(str(profile['release_id']), safe='')}")
-
-
-async def _quoted(call: Call) -> dict[str, Any]:
-    return await call.service.ask(call, "quote_profile", terms=call.body)
 
 
 def _ticked(call: Call, prefix: str) -> list[str]:

@@ -634,7 +634,7 @@ def _row(record: ReleaseRecord, repeats: int) -> dict[str, Any]:
         "repeats": f"asked again {'once' if repeats == 1 else f'{repeats:,} times'}, free" if repeats else "",
         "price": price_of(record),
         "refines": str(refines[0]) if refines else "",
-        "readable": record.readable,
+        "readable": record.tables > 0,
         "single": record.tables == 1,
         "state": "failed" if record.failed else "ask again, free" if record.settled else "unfinished",
     }

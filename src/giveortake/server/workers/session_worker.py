@@ -34,7 +34,6 @@ from giveortake.wire.documents import (
     quote_document,
     release_document,
     standing_document,
-    workload_quote_document,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from giveortake.server.responses import Result
     from giveortake.server.workers.worker import Operation
     from giveortake.session import Query, Session
+    from giveortake.session.profiles.profile import Profile
 
 
 POINTS = 9
@@ -55,7 +55,11 @@ _SLICE = 0.05  # seconds
 
 
 def curve_of(
-    session: Session, query: Query, terms: dict[str, Any], wanted: str | None = None, spends: list[str] | None = None
+    session: Session,
+    query: Query[Answer],
+    terms: dict[str, Any],
+    wanted: str | None = None,
+    spends: list[str] | None = None,
 ) -> dict[str, Any]:
     """Nine quotes in the currency of the terms, from a hundredth of the greatest spend up to all of it.
 
@@ -66,12 +70,13 @@ def curve_of(
     currency = next((name for name in _CURRENCIES if name in terms), wanted or "epsilon")
     left = _spends(session, currency, terms) if spends is None else spends
     points: list[dict[str, Any]] = []
-    sure, spans = "", {}
+    sure = ""
+    spans: dict[str, float] = {}
     until = time.monotonic() + _SLICE
     while left and (not points or time.monotonic() < until):
         spend, *left = left
         quote = query.quote(**{**terms, currency: spend})
-        sure, spans = str(quote.confidence), quote.spans
+        sure, spans = str(quote.confidence), dict(quote.spans)
         points.append(
             {
                 "spend": spend,
@@ -254,16 +259,21 @@ def stream(session: Session, request: Request) -> Result:
 
 def batch(session: Session, request: Request) -> Result:
     """Answer questions that are declared together."""
-    answers = session.batch(
-        _queries(session, request["terms"], *request["questions"]), key=request["key"], **request["terms"]
-    )
+    queries = _queries(session, request["terms"], *request["questions"])
+    answers = session.batch(queries).answer(key=request["key"], **request["terms"])
     return json_result({"answers": [json.loads(answer.to_json()) for answer in answers]}, answers[0].release_id)
+
+
+def quote_batch(session: Session, request: Request) -> Result:
+    """The quote of questions that are declared together."""
+    queries = _queries(session, request["terms"], *request["questions"])
+    return quote_document(session.batch(queries).quote(**request["terms"]), standing_document(session))
 
 
 def quote_workload(session: Session, request: Request) -> Result:
     """The quote of a workload."""
     quote = documents.workload_query(session, request["workload"]).quote(**request["terms"])
-    return workload_quote_document(quote, standing_document(session))
+    return quote_document(quote, standing_document(session))
 
 
 def workload(session: Session, request: Request) -> Result:
@@ -276,12 +286,20 @@ def workload(session: Session, request: Request) -> Result:
 
 def profile(session: Session, request: Request) -> Result:
     """Make a profile: how many rows people have, found privately."""
-    return profile_document(session.profile(key=request["key"], **request["terms"]))
+    query, terms = _profile(session, request)
+    return profile_document(query.answer(key=request["key"], **terms))
 
 
 def quote_profile(session: Session, request: Request) -> Result:
-    """How precise a profile would be; free."""
-    return {"words": session.preview_profile(**request["terms"])}
+    """What a profile would cost, and how precise it would be."""
+    query, terms = _profile(session, request)
+    return quote_document(query.quote(**terms), standing_document(session))
+
+
+def _profile(session: Session, request: Request) -> tuple[Query[Profile], dict[str, Any]]:
+    terms = dict(request["terms"])
+    wanted = {name: terms.pop(name) for name in ("table", "by", "columns", "most_rows") if name in terms}
+    return session.profile(**wanted), terms
 
 
 def profiles(session: Session, _request: Request) -> Result:
@@ -331,7 +349,7 @@ def refine(session: Session, request: Request) -> Result:
     return formatted(answer, request["format"])
 
 
-def _query(session: Session, question: dict[str, Any]) -> Query:
+def _query(session: Session, question: dict[str, Any]) -> Query[Answer]:
     """A question as a query: from SQL, or from the plan of a frame."""
     try:
         return session.sql(question["sql"]) if "sql" in question else session.from_plan(_plan(question["plan"]))
@@ -339,7 +357,7 @@ def _query(session: Session, question: dict[str, Any]) -> Query:
         raise QueryRefused("the question nests too deeply", hint="say it in fewer steps") from None
 
 
-def _queries(session: Session, terms: dict[str, Any], *questions: dict[str, Any]) -> list[Query]:
+def _queries(session: Session, terms: dict[str, Any], *questions: dict[str, Any]) -> list[Query[Answer]]:
     """The questions as queries, if they are few and small enough to be priced: quotes are free, and must be quick.
 
     An aggregate of weight 1 takes up to two hundredths of a second; the best caps are found by pricing some ten
@@ -383,6 +401,7 @@ OPERATIONS: dict[str, Callable[[Session, Request], Result]] = {
             answer,
             stream,
             batch,
+            quote_batch,
             quote_workload,
             workload,
             profile,

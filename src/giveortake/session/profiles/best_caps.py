@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, final
 from giveortake import exact
 from giveortake.advice import Advice
 from giveortake.answers.terms import CapLine, LeftOut
-from giveortake.compile import Caps
+from giveortake.compile import Caps, Spend, Terms
 from giveortake.compile.design import parts_of
 from giveortake.compile.formulas import Linear, QuantileOf, Ratio, margin
 from giveortake.compile.measures import MeasureOfSteps, PersonCount, Side
@@ -37,7 +37,7 @@ from giveortake.session.profiles.profile import FORMAT, ProfileRequest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from giveortake.compile import Measurement, Terms
+    from giveortake.compile import Measurement
     from giveortake.compile.formulas import Formula
     from giveortake.compile.noisy_measures import Combined
     from giveortake.plan import Question, Relation
@@ -227,7 +227,7 @@ class Candidates:
     def with_spend_of_share(self) -> Terms:
         """The terms with the spend that their share amounts to, so that all caps are compared at one spend."""
         one_row = replace(self.terms, caps=self._with_stated(self._caps(_Choice(1))))
-        spend = self.mechanism.price(self.question, one_row).spend
+        spend = _measurement(self.mechanism, self.question, one_row).spend
         return replace(self.terms, share=None, spend=spend)
 
     def lines(self, measurement: Measurement, *, is_best: bool) -> tuple[CapLine, ...]:
@@ -384,8 +384,8 @@ class Candidates:
     def _measured(self, caps: Caps) -> Measurement:
         resolved = self.mechanism.resolve_caps(replace(self.terms, caps=caps))
         if self.terms.spend is None:
-            return self.mechanism.price(self.question, replace(self.terms, caps=caps)).made
-        return self.mechanism.measure(self.question, resolved, self.terms.spend)
+            return _measurement(self.mechanism, self.question, replace(self.terms, caps=caps))
+        return self.mechanism.measured(self.question, resolved, self.terms.spend)
 
     @cached_property
     def _least_keys(self) -> int:
@@ -403,6 +403,15 @@ class Candidates:
         rows = self.profile.rows
         assert rows is not None  # noqa: S101 (asked of persons alone)
         return rows
+
+
+def _measurement(mechanism: InteractiveMechanism, question: Question, terms: Terms) -> Measurement:
+    """The measurement that the terms buy, with the caps that they state."""
+    from giveortake.session.pricing import price  # noqa: PLC0415 (questions are priced with their best caps)
+    from giveortake.session.queries import QueryRequest  # noqa: PLC0415 (as above)
+
+    measurement: Measurement = price(QueryRequest(question).bind(mechanism, terms), terms).measurement.parts[0].made
+    return measurement
 
 
 def _some(edges: Sequence[int], most: int) -> Sequence[int]:
@@ -533,9 +542,9 @@ def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:
     for request, release_id, content in stored:
         settings = dict(request["profile"])
         if settings.pop("format") == FORMAT and settings["table"] == table:
-            profile_request = ProfileRequest.of(mechanism, **settings)
-            stored_counts = storage.stored_of(content, len(profile_request.dimensions))
-            profiles.append(profile_request.read(stored_counts, release_id))
+            spend = Spend(epsilon=Fraction(settings.pop("epsilon")))
+            bound = ProfileRequest.of(**settings).bind(mechanism, Terms.of({}))
+            profiles.append(bound.profile_of(storage.stored_of(content, len(bound.dimensions)), spend, release_id))
     return profiles
 
 

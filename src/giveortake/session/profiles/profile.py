@@ -8,21 +8,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isfinite, log
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from giveortake import exact
+from giveortake.advice import Advice
 from giveortake.answers import Answer
 from giveortake.answers.answer import Released
 from giveortake.answers.column import Column
-from giveortake.answers.terms import Confidence, LeftOut
+from giveortake.answers.terms import CAP_TERMS, Confidence, LeftOut
 from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.compile import Caps, Spend
 from giveortake.compile.noisy_measures import arrays_from_json
 from giveortake.errors import InvalidParameter
-from giveortake.exact import rough_percent, spendable, whole
+from giveortake.exact import rough_percent, whole
 from giveortake.mechanisms import Laplace
 from giveortake.mechanisms.tails import LaplaceTail, quantile
-from giveortake.session.pricing import share_of_each
 from giveortake.session.profiles.estimates import Sizes, share_left_out, share_left_out_of_groups
 from giveortake.session.profiles.histograms import (
     GroupsOfPerson,
@@ -32,14 +32,23 @@ from giveortake.session.profiles.histograms import (
     dimensions_of,
     least_edge,
 )
+from giveortake.session.requests import Bound, Request
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
 
+    from giveortake.compile import Terms
     from giveortake.exact import Number
-    from giveortake.session.mechanism import InteractiveMechanism, Priced
+    from giveortake.ledger import Reservation, TrialFilter
+    from giveortake.ledger.rules.budget_status import Admission
+    from giveortake.privacy import Guarantee
+    from giveortake.privacy.events import Event
+    from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.profiles.histograms import Dimension
+    from giveortake.session.queries import BoundQuestions, Measurements
+    from giveortake.session.requests import Priced
+    from giveortake.session.steps import Steps
     from giveortake.session.storage import Stored
 
 
@@ -283,85 +292,142 @@ def _span(share: LeftOut) -> str:
 
 
 _SURE = Confidence("0.95")
+NO_CAPS = Caps()
 FORMAT = 1  # of the bins; other bins need a new format, and these stay readable
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class ProfileRequest:
-    """The request for a profile: one question for each dimension, under one charge."""
+class ProfileRequest(Request):
+    """A profile of a table: one question for each dimension, under one charge; see `Session.profile`."""
 
-    mechanism: InteractiveMechanism
-    settings: Mapping[str, Any]
-    dimensions: tuple[Dimension, ...]
+    kind: ClassVar[str] = "profile"
+    without: ClassVar[tuple[str, ...]] = (
+        *("delta", "rho", "mu", "margin", "confidence", "confidence_over", "key_delta", "n"),
+        *CAP_TERMS,
+    )
+    table: str
+    by: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    most_rows: int | None = None
 
     @classmethod
     def of(
-        cls,
-        mechanism: InteractiveMechanism,
-        table: str,
-        *,
-        epsilon: Number,
-        by: Sequence[str],
-        columns: Sequence[str],
-        most_rows: Number | None,
+        cls, table: str, by: Sequence[str] = (), columns: Sequence[str] = (), most_rows: Number | None = None
     ) -> ProfileRequest:
-        """Check a request. Nothing is charged, and no row is read.
-
-        A column that is named twice is profiled once.
-        """
-        relation = mechanism.origin.uncapped.get(table)
-        if relation is None:
-            raise InvalidParameter(
-                "table", table, "is only partly visible here, and a profile describes the whole table"
-            )
+        """Check what was stated. A column that is named twice is profiled once."""
         for name, listed in (("by", by), ("columns", columns)):
             if isinstance(listed, str) or not hasattr(listed, "__iter__"):
                 fix = [listed] if hasattr(listed, "encode") else ["fee"]
                 raise InvalidParameter(name, listed, "is not a list of columns", hint=f"{name}={fix}")
-        columns = list(dict.fromkeys(columns))
         most = None if most_rows is None else whole("most_rows", most_rows)
-        settings = {
-            "format": FORMAT,
-            "table": table,
-            "by": list(by),
-            "columns": columns,
-            "most_rows": most,
-            "epsilon": str(spendable("epsilon", epsilon)),
-        }
-        return cls(mechanism, settings, dimensions_of(relation, by, columns, most))
+        return cls(table, tuple(by), tuple(dict.fromkeys(columns)), most)
 
-    @property
-    def words(self) -> str:
-        """A description of the request, for the ledger and for lists of releases."""
+    def bind(self, mechanism: InteractiveMechanism, _terms: Terms) -> BoundProfile:
+        relation = mechanism.origin.uncapped.get(self.table)
+        if relation is None:
+            raise InvalidParameter(
+                "table", self.table, "is only partly visible here, and a profile describes the whole table"
+            )
+        return BoundProfile(mechanism, self, dimensions_of(relation, self.by, self.columns, self.most_rows))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundProfile(Bound["Measurements"]):
+    """A profile of a table of a session. Its questions are asked without caps: each person is in one bin of each."""
+
+    kind: ClassVar[str] = "profile"
+    hint: ClassVar[Any] = Advice("{epsilon}", "{share}", epsilon="0.1", share="1/10")
+    mechanism: InteractiveMechanism
+    request: ProfileRequest
+    dimensions: tuple[Dimension, ...]
+    caps: Caps = NO_CAPS
+
+    def questions(self, spend: Spend) -> BoundQuestions:
+        """The questions that are asked, one for each dimension."""
+        from giveortake.session.queries import BoundQuestions, QueryRequest  # noqa: PLC0415 (they have best caps by profiles)
+
+        queries = tuple(QueryRequest(dimension.question()) for dimension in self.dimensions)
         names = ", ".join(dimension.name for dimension in self.dimensions)
-        return f"profile of {self.settings['table']}: {names} of a person"
-
-    @property
-    def noise(self) -> Laplace:
-        """The noise of every count: D dimensions share ε. The charge does not use it: `price` computes that anew."""
-        moved = 2 if self.mechanism.budget.neighbours == "change-one" else 1
-        return Laplace(moved * len(self.dimensions) / Fraction(self.settings["epsilon"]))
-
-    def preview(self) -> str:
-        """How precise it will be, in words: from the request and ε alone, before anything is paid."""
-        scale = float(self.noise.scale)
-        margin = f"each number of people is known to about ± {max(1.0, -scale * log(1 - float(_SURE))):,.0f}"
-        seen = f"bounds of a column show only where more than about {BEYOND_NOISE * scale:,.0f} people are"
-        return f"{margin} (with 95 %){f'; {seen}' if self.settings['columns'] else ''}"
-
-    def price(self) -> tuple[Priced, ...]:
-        """One priced question for each dimension; all have equal shares of ε."""
-        questions = [dimension.question() for dimension in self.dimensions]
-        share = share_of_each(Spend(epsilon=Fraction(self.settings["epsilon"])), questions)
-        return tuple(self.mechanism.price_at(question, Caps(), share) for question in questions)
-
-    def release(self, key: str | None) -> Profile:
-        """Charge, draw unless that was done before, and return the profile."""
-        reservation, parts = self.mechanism.reserve_and_draw(
-            self.price(), key, _SURE, profile=self.settings, words=self.words
+        return BoundQuestions(
+            self.kind,
+            self.mechanism,
+            queries,
+            (Caps(),) * len(queries),
+            profile=self.settings(spend),
+            description=f"profile of {self.request.table}: {names} of a person",
         )
-        return self.read(parts, reservation.id, reservation.paid_before(self.mechanism.version))
+
+    def settings(self, spend: Spend) -> dict[str, Any]:
+        """What names the profile in the ledger, and what it is read by."""
+        request = self.request
+        return {
+            "format": FORMAT,
+            "table": request.table,
+            "by": list(request.by),
+            "columns": list(request.columns),
+            "most_rows": request.most_rows,
+            "epsilon": str(spend.epsilon),
+        }
+
+    def noise(self, spend: Spend) -> Laplace:
+        """The noise of every count: D dimensions share ε. The charge does not use it: prices are computed anew."""
+        changed = 2 if self.mechanism.budget.neighbours == "change-one" else 1
+        return Laplace(changed * len(self.dimensions) / (spend.epsilon or Fraction(1)))
+
+    def at(self, spend: Spend) -> Measurements:
+        return self.questions(spend).at(spend)
+
+    def event(self, measurement: Measurements) -> Event:
+        return self.questions(measurement.spend).event(measurement)
+
+    def promise(self, measurement: Measurements) -> Guarantee:
+        return self.questions(measurement.spend).promise(measurement)
+
+    def kinds(self, _terms: Terms, _trial: TrialFilter) -> list[Spend]:
+        return [Spend(epsilon=Fraction(1))]
+
+    def name(self, measurement: Measurements) -> dict[str, Any]:
+        return self.questions(measurement.spend).name(measurement)
+
+    def words(self, measurement: Measurements) -> str:
+        return self.questions(measurement.spend).words(measurement)
+
+    def record(self, priced: Priced[Measurements], terms: Terms) -> Mapping[str, Any] | None:
+        return self.questions(priced.spend).record(priced, terms)
+
+    def require_runnable(self, measurement: Measurements) -> None:
+        self.questions(measurement.spend).require_runnable(measurement)
+
+    def run(self, measurement: Measurements, steps: Steps) -> Any:
+        return self.questions(measurement.spend).run(measurement, steps)
+
+    def read(
+        self, priced: Priced[Measurements], outcome: Any, reservation: Reservation, _terms: Terms, *, looked_up: bool
+    ) -> Profile:
+        free_note = None if looked_up else reservation.paid_before(self.mechanism.version)
+        return self.profile_of(outcome, priced.spend, reservation.id, free_note)
+
+    def profile_of(self, parts: Sequence[Stored], spend: Spend, release_id: str, note: str | None = None) -> Profile:
+        """The profile from what is stored; `note` says that nothing was charged now."""
+        counts = []
+        for part in parts:
+            (array,) = arrays_from_json(part["arrays"], 1)
+            counts.append(tuple(int(count) for count in array))
+        request = self.request
+        return Profile(
+            request.table,
+            request.by,
+            request.columns,
+            request.most_rows,
+            spend.epsilon or Fraction(0),
+            release_id,
+            () if note is None else (note,),
+            self.dimensions,
+            tuple(counts),
+            float(self.noise(spend).scale),
+        )
 
     def table(self, answer: Answer, index: int) -> Answer:
         """The table of a dimension for people: with the range of each bin instead of its number."""
@@ -374,22 +440,16 @@ class ProfileRequest:
             [*range_columns, *others], **{**provenance, "notes": (*answer.notes, f"people by their {dimension.name}")}
         )
 
-    def read(self, parts: Sequence[Stored], release_id: str, paid_before: str | None = None) -> Profile:
-        """The profile from what is stored; `paid_before` is the note that nothing was charged now."""
-        counts = []
-        for part in parts:
-            (array,) = arrays_from_json(part["arrays"], 1)
-            counts.append(tuple(int(count) for count in array))
-        settings = self.settings
-        return Profile(
-            settings["table"],
-            tuple(settings["by"]),
-            tuple(settings["columns"]),
-            settings["most_rows"],
-            Fraction(settings["epsilon"]),
-            release_id,
-            () if paid_before is None else (paid_before,),
-            self.dimensions,
-            tuple(counts),
-            float(self.noise.scale),
-        )
+    def quoted(self, priced: Priced[Measurements], _terms: Terms, _admission: Admission) -> dict[str, Any]:
+        scale = float(self.noise(priced.spend).scale)
+        margin = max(1.0, -scale * log(1 - float(_SURE)))
+        seen = f"bounds of a column show only where more than about {BEYOND_NOISE * scale:,.0f} people are"
+        return {
+            "title": self.words(priced.measurement),
+            "margins": {"persons": margin},
+            "notes": (
+                f"each number of people is known to about ± {margin:,.0f} (with 95 %)",
+                *([seen] if self.request.columns else []),
+                *([] if priced.why is None else [priced.why]),
+            ),
+        }

@@ -1,0 +1,205 @@
+"""Requests: everything that can be bought is one kind of thing.
+
+1. A *request* is what somebody wants, without a session: a query, a batch, a workload, a counter, a profile, a fit, …
+2. *Bound* to the tables of a session, its caps are resolved, and what cannot be answered is refused.
+3. At a spend it has a *measurement*: what is asked of the engine, the noise, and the event that is charged. `priced`
+   says why this spend, if it was chosen here.
+4. The *charge* is in the ledger, durably and at every level, before a row is read. Nothing refunds it.
+5. *Steps* draw, once. Whoever reads a release again runs the same measurement on steps that are all there.
+6. A *release* is made of the steps. This is post-processing, and always free.
+
+A kind of request supplies only what is its own: `InteractiveMechanism` quotes, charges, draws and reads all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, final
+
+from giveortake.advice import Advice
+from giveortake.compile import Terms
+from giveortake.errors import InvalidParameter
+from giveortake.session.refusals import gaussian_event, too_dear
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from giveortake.compile import Caps, Spend
+    from giveortake.errors import BudgetExceeded
+    from giveortake.ledger import Reservation, TrialFilter
+    from giveortake.ledger.rules.budget_status import Admission
+    from giveortake.privacy import Guarantee
+    from giveortake.privacy.events import Event
+    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.steps import InnerFilter, Steps
+
+
+class Measurement(Protocol):
+    """What a spend buys: it is made without reading rows."""
+
+    @property
+    def spend(self) -> Spend:
+        """The spend, with the δ for finding keys if there are any to find."""
+
+
+class Request(ABC):
+    """What somebody wants to buy, without a session, a price or a row.
+
+    `kind` is its stored tag, and `without` are the terms that have no meaning for it.
+    """
+
+    kind: ClassVar[str]
+    without: ClassVar[tuple[str, ...]] = ()
+    refusals: ClassVar[Mapping[str, tuple[str, Any]]] = {}  # why a term has no meaning here, and what to do instead
+
+    def terms(self, stated: Mapping[str, Any]) -> Terms:
+        """The stated terms, checked; those that have no meaning here are refused by name."""
+        for name, value in stated.items():
+            if name in self.refusals and value is not None:
+                problem, hint = self.refusals[name]
+                raise InvalidParameter(name, value, problem, hint=hint)
+        return Terms.of(stated, without=self.without)
+
+    @abstractmethod
+    def bind(self, mechanism: InteractiveMechanism, terms: Terms) -> Bound[Any]:
+        """The request on the tables of a session. Nothing is charged, and no row is read."""
+
+
+_Measurement = TypeVar("_Measurement", bound=Measurement)
+
+
+class Bound(ABC, Generic[_Measurement]):
+    """A request on the tables of a session, with resolved caps. Whatever cannot be answered was refused."""
+
+    kind: ClassVar[str]
+    interactive: ClassVar[bool] = False  # whether the asker steers it, one step a call
+    any_version: ClassVar[bool] = False  # whether it decides itself from which versions of the tables it draws
+    hint: ClassVar[Any] = Advice("{epsilon}", "{margin}", "{share}", epsilon="0.1", margin=50, share="1/10")
+    instead: ClassVar[Any] = None  # what to do where a budget has no price for it at all
+    mechanism: InteractiveMechanism
+    caps: Caps
+
+    # -- what it costs ------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def at(self, spend: Spend) -> _Measurement:
+        """The measurement that a spend buys."""
+
+    @abstractmethod
+    def event(self, measurement: _Measurement) -> Event:
+        """The event that is charged."""
+
+    def event_at(self, spend: Spend) -> Event:
+        """The event that is charged at a spend."""
+        return self.event(self.at(spend))
+
+    @abstractmethod
+    def promise(self, measurement: _Measurement) -> Guarantee:
+        """The promise that the whole release keeps."""
+
+    @abstractmethod
+    def kinds(self, terms: Terms, trial: TrialFilter) -> list[Spend]:
+        """The kinds of noise that may be chosen for a margin or a share: a spend of 1 in the currency of each."""
+
+    def width(self, measurement: _Measurement, terms: Terms) -> float:
+        """The typical width of its intervals, by which kinds of noise are compared."""
+        raise NotImplementedError
+
+    def widest(self, measurement: _Measurement, terms: Terms) -> float:
+        """The greatest margin of its columns; a request without widths takes no `margin`."""
+        raise NotImplementedError
+
+    def refused(self, priced: Priced[_Measurement], event: Event, refusal: BudgetExceeded) -> BudgetExceeded:
+        """The ledger's refusal, in the terms of the request."""
+        spend = priced.spend
+        return too_dear(self.mechanism, str(spend), spend, event, refusal, event_at=self.about, instead=self.instead)
+
+    def about(self, spend: Spend) -> Event:
+        """About what is charged at a spend, for hints what would fit."""
+        return gaussian_event(spend)
+
+    # -- what names and describes it ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def name(self, measurement: _Measurement) -> dict[str, Any]:
+        """What identifies the measurement: not its text, its order or its confidence."""
+
+    @abstractmethod
+    def words(self, measurement: _Measurement) -> str:
+        """What is wanted, in words for the ledger."""
+
+    @abstractmethod
+    def record(self, priced: Priced[_Measurement], terms: Terms) -> Mapping[str, Any] | None:
+        """What the ledger keeps, so that the release can be read again by its id; it decides nothing."""
+
+    def key(self, stated: str | None, charge: Charge) -> str | None:
+        """The idempotency key: the one that was stated, or none."""
+        return stated
+
+    # -- what it gives ------------------------------------------------------------------------------------------
+
+    def require_runnable(self, measurement: _Measurement) -> None:
+        """Refuse what the engine could not run, before it is charged."""
+
+    def inner_filter(self, measurement: _Measurement) -> InnerFilter | None:
+        """What admits each of several steps; None if there is but one."""
+        return None
+
+    @abstractmethod
+    def run(self, measurement: _Measurement, steps: Steps) -> Any:
+        """Draw what is not there yet, and return what is there. On the steps of a release it draws nothing."""
+
+    @abstractmethod
+    def read(
+        self, priced: Priced[_Measurement], outcome: Any, reservation: Reservation, terms: Terms, *, looked_up: bool
+    ) -> Any:
+        """The release, made of what `run` returned; `looked_up` says that it is read by its id."""
+
+    @abstractmethod
+    def quoted(self, priced: Priced[_Measurement], terms: Terms, admission: Admission) -> dict[str, Any]:
+        """What a quote says of it besides its price: margins, notes, advice. No row is read."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Priced(Generic[_Measurement]):
+    """A measurement with the spend that buys it, and why this spend, if it was chosen here."""
+
+    bound: Bound[_Measurement]
+    measurement: _Measurement
+    why: str | None = None
+    refusal: str | None = None  # what would be charged is more than the terms allow
+
+    @property
+    def spend(self) -> Spend:
+        """What is paid."""
+        return self.measurement.spend
+
+    def charge(self, terms: Terms | None = None) -> Charge:
+        """What the ledger is asked to charge; with the record if terms are given."""
+        bound = self.bound
+        record = None if terms is None else bound.record(self, terms)
+        return Charge(
+            bound.event(self.measurement), bound.name(self.measurement), bound.words(self.measurement), record
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Charge:
+    """What the ledger is asked to charge: the event, what names the measurement, and a description.
+
+    `record` holds the request in full, so that the release can be read again by its id; it does not affect the price.
+    """
+
+    event: Event
+    name: dict[str, Any]
+    words: str
+    record: Mapping[str, Any] | None = None
+
+    @property
+    def question(self) -> str:
+        """The name as text: by it the ledger finds again what was paid for."""
+        return json.dumps(self.name, sort_keys=True)
