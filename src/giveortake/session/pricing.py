@@ -151,7 +151,8 @@ def _by_share(bound: Bound[Any], terms: Terms, trial: TrialFilter) -> Priced[Any
         least = min(options, key=lambda option: option.cost).priced
         refusal = f"share = {decimal(terms.share)} of the budget is not left: {percent(left, 3)} of it is"
         return replace(least, refusal=refusal)
-    greatest = {amount_kind(option): option for option in sorted(affordable, key=lambda option: option.amount)}
+    by_amount = sorted(affordable, key=lambda option: option.amount)
+    greatest = {option.priced.spend.is_pure: option for option in by_amount}  # of each noise
     if len(greatest) == 1 and len(bound.kinds(terms, trial)) == 1:
         return next(iter(greatest.values())).priced
     widths = {option: bound.width(option.priced.measurement, terms) for option in greatest.values()}
@@ -176,11 +177,6 @@ class _Option:
     amount: Fraction
     cost: Fraction
     used: Fraction | None
-
-
-def amount_kind(option: _Option) -> bool:
-    """Whether the noise of an option is Laplace noise: its amounts are compared with each other alone."""
-    return option.priced.spend.is_pure
 
 
 def _options(bound: Bound[Any], terms: Terms, trial: TrialFilter) -> Iterator[_Option]:

@@ -289,7 +289,7 @@ class BoundQuestions(Bound[Measurements]):
 
     def width(self, measurement: Measurements, terms: Terms) -> float:
         widths = [typical_width(made, terms.confidence, terms.n) for made in measurement.made()]
-        return float(exact_mean(widths))
+        return math.exp(sum(map(math.log, widths)) / len(widths))  # their geometric mean
 
     def widest(self, measurement: Measurements, terms: Terms) -> float:
         greatest = 0.0
@@ -479,11 +479,6 @@ class BoundQuestions(Bound[Measurements]):
         for name in ("caps", "contributions"):
             joined[name] = facts[0][name] if all(fact[name] == facts[0][name] for fact in facts) else None
         return {**joined, "notes": (*joined["notes"], *short[:1])}
-
-
-def exact_mean(widths: Sequence[float]) -> float:
-    """The geometric mean of widths."""
-    return math.exp(sum(map(math.log, widths)) / len(widths))
 
 
 _SAY_N = "{pass} {n}, the number of rows if it is public or was released"

@@ -145,7 +145,7 @@ class Steps:
     def draw(self, event: Event | None, fields: dict[str, Json], draw: Callable[[], dict[str, Json]]) -> Json:
         """Admit an event, draw, and store the step: `fields`, which no row decides, and what was drawn."""
         with self._one_at_a_time:
-            if self.is_settled or self._is_over:
+            if self.is_over:
                 raise MechanismSpent("this run has ended or was interrupted", hint="ask again: what was drawn is kept")
             if self.inner_filter is not None:
                 fields = {"event": None if event is None else event.to_dict(), **fields}
