@@ -9,7 +9,7 @@ import polars as pl
 
 import giveortake as gt
 from giveortake.learn.linear import Evidence, LeastDistance
-from giveortake.session.learning_data import LearningData
+from giveortake.session.kinds.learning_data import LearningData
 from learning_redraws import DrawnSums
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from giveortake.engines import KeyColumn
 from giveortake.errors import BudgetExceeded
 from giveortake.mechanisms.selection import Candidate
 from giveortake.plan import ColumnReference
+from giveortake.session.kinds.runs import BoundPlan, PlannedRun, Run
 from giveortake.session.pricing import price
-from giveortake.session.runs import BoundPlan, PlannedRun, Run
 from giveortake.session.session import mechanism_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from giveortake.compile import Spend
     from giveortake.session import Session
-    from giveortake.session.runs import AdaptiveRun
+    from giveortake.session.kinds.runs import AdaptiveRun
     from harness.report import Report
 
 RUNS, QUICK_RUNS = 10_000, 200

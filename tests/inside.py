@@ -9,9 +9,9 @@ from typing import Any
 from giveortake.compile import Caps, Measurement, Spend, Terms
 from giveortake.ledger import Ledger
 from giveortake.session import Session
+from giveortake.session.kinds.runs import AdaptiveRun, BoundPlan, PlannedRun, Run
 from giveortake.session.quotes import Quote
 from giveortake.session.requests import Priced
-from giveortake.session.runs import AdaptiveRun, BoundPlan, PlannedRun, Run
 from giveortake.session.session import mechanism_of
 
 

@@ -20,8 +20,8 @@ from giveortake.advice import Advice
 from giveortake.answers.text import printable
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, did_you_mean, safe_text
 from giveortake.exact import positive, rational
+from giveortake.ledger.discovery import MEMORY, beside, files_of, require_no_other_ledger
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP, unit
-from giveortake.session.ledger_discovery import MEMORY, beside, files_of, require_no_other_ledger
 from giveortake.session.protection import WORD_FOR_ROWS, protect
 
 if TYPE_CHECKING:

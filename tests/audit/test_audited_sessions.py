@@ -24,7 +24,7 @@ from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
 from giveortake.mechanisms.histogram import DiscoveredHistogram
 from giveortake.privacy.events import Repeated
 from giveortake.session import Session
-from giveortake.session.queries import BoundQuestions
+from giveortake.session.kinds.queries import BoundQuestions
 from inside import engine_of, ledger_of
 from tiers import tiered
 

@@ -14,7 +14,7 @@ from scipy import stats
 import giveortake as gt
 from bench_learning_coverage import DOMAINS, MOST, TRUTH, distance, linear_plan, redraws, rows
 from giveortake.learn.linear import Evidence
-from giveortake.session.learning_data import LearningData
+from giveortake.session.kinds.learning_data import LearningData
 from giveortake.session.session import mechanism_of
 from learning_redraws import integers
 from replay import Revealing

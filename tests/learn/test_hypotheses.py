@@ -29,7 +29,7 @@ from giveortake.learn.features import Category, ScaledNumber, classes_of
 from giveortake.learn.hypothesis_tests import ContingencyPlan
 from giveortake.learn.noisy_sums import FitContext
 from giveortake.session import Session
-from giveortake.session.learning_data import LearningData
+from giveortake.session.kinds.learning_data import LearningData
 from giveortake.session.session import mechanism_of
 from replay import Revealing
 from statistics_of_draws import ALPHA

@@ -14,7 +14,7 @@ import giveortake as gt
 from giveortake.errors import InvalidParameter, NotFitted, QueryRefused
 from giveortake.learn import LinearRegression, Ridge
 from giveortake.session import Session
-from giveortake.session.learning_data import LearningData
+from giveortake.session.kinds.learning_data import LearningData
 from giveortake.session.session import mechanism_of
 from replay import Revealing
 

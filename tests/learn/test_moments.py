@@ -21,7 +21,7 @@ from giveortake.learn.features import features_of
 from giveortake.learn.moments import MomentsPlan
 from giveortake.learn.noisy_sums import FitContext
 from giveortake.session import Session
-from giveortake.session.learning_data import LearningData
+from giveortake.session.kinds.learning_data import LearningData
 from giveortake.session.session import mechanism_of
 from replay import Revealing
 

@@ -25,7 +25,7 @@ from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.mechanisms.vectors import GradientOracle, OutputPerturbation
 from giveortake.session import Session
-from giveortake.session.learning_data import LearningData
+from giveortake.session.kinds.learning_data import LearningData
 from giveortake.session.session import mechanism_of
 from replay import Revealing
 

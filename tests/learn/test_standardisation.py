@@ -11,7 +11,7 @@ import polars as pl
 import giveortake as gt
 from giveortake.learn.features import features_of, standardisation_sum
 from giveortake.learn.noisy_sums import FitContext
-from giveortake.session.learning_data import LearningData
+from giveortake.session.kinds.learning_data import LearningData
 from giveortake.session.session import mechanism_of
 from replay import Revealing
 

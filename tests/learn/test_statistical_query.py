@@ -16,7 +16,7 @@ from giveortake.errors import BudgetExceeded, InvalidParameter, QueryRefused
 from giveortake.learn import statistical_query
 from giveortake.learn.moments import MeanPlan
 from giveortake.session import Session
-from giveortake.session.learning_data import LearningData
+from giveortake.session.kinds.learning_data import LearningData
 from giveortake.session.session import mechanism_of
 from learning_redraws import DrawnSums
 from replay import Revealing

@@ -22,7 +22,7 @@ from giveortake.errors import BudgetExceeded, LedgerMismatch, MechanismSpent, Qu
 from giveortake.mechanisms.selection import Candidate, WorstMarginalSelection
 from giveortake.plan import ColumnReference
 from giveortake.privacy import events
-from giveortake.session.runs import AdaptiveRun, Choice, NoisyTable, Run
+from giveortake.session.kinds.runs import AdaptiveRun, Choice, NoisyTable, Run
 from giveortake.session.session import Session, mechanism_of
 from inside import begun
 

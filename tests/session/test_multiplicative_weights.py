@@ -30,8 +30,8 @@ from giveortake.ledger import Ledger
 from giveortake.mechanisms import Gaussian, Sensitive
 from giveortake.mechanisms.selection import NoisyCount, PaddedThreshold, SparseVectorCheck
 from giveortake.privacy import events
+from giveortake.session.kinds.weights import Weights
 from giveortake.session.session import Session, mechanism_of
-from giveortake.session.weights import Weights
 
 ROWS = 40_000
 DOMAINS: dict[str, Any] = {"a": [0, 1, 2, 3], "b": ["x", "y"], "c": [False, True]}

@@ -19,7 +19,7 @@ from giveortake.answers import Answer
 from giveortake.compile import Measurement, Spend, Terms
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryFailed, Unprovable
 from giveortake.session import Session
-from giveortake.session.queries import RefinementRequest
+from giveortake.session.kinds.queries import RefinementRequest
 from giveortake.session.releases import paid_release
 from giveortake.session.session import mechanism_of
 from giveortake.workload.results import WorkloadAnswer
@@ -203,7 +203,7 @@ def test_a_release_about_an_earlier_version_is_read_and_not_refined(tmp_path: Pa
 
 
 def test_what_keeps_no_question_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("giveortake.session.workloads.MOST_WISHES", 0)  # a workload that is too large
+    monkeypatch.setattr("giveortake.session.kinds.workloads.MOST_WISHES", 0)  # a workload that is too large
     with small_session(ledger=tmp_path / "people.ledger", name="data") as s:
         counted = s.workload(gt.workload.marginals(["r"])).answer(epsilon=1, rows_per_person=3)
         with pytest.raises(Unprovable):

@@ -12,7 +12,7 @@ import pytest
 
 import giveortake as gt
 from cases import all_cases
-from giveortake.session.runs import AdaptiveRun
+from giveortake.session.kinds.runs import AdaptiveRun
 from giveortake.session.session import mechanism_of
 from small_session import COUNT, DOMAINS, FOUND, ROWS, charges_of, small_session
 

@@ -21,7 +21,7 @@ from giveortake.mechanisms.vectors import VectorNoise
 from giveortake.plan import ColumnReference
 from giveortake.privacy import events
 from giveortake.session import Session
-from giveortake.session.learning_data import LearningData
+from giveortake.session.kinds.learning_data import LearningData
 from giveortake.session.session import mechanism_of
 from inside import begun
 from replay import Revealing

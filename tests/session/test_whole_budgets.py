@@ -13,7 +13,7 @@ import giveortake as gt
 from cases import all_cases
 from giveortake.compile import Caps, Spend, measurement
 from giveortake.session import Session
-from giveortake.session.runs import Run
+from giveortake.session.kinds.runs import Run
 from giveortake.session.session import mechanism_of
 from inside import begun
 from small_session import FOUND, small_session

@@ -20,7 +20,7 @@ from giveortake.errors import BudgetExceeded, InvalidParameter, NotFound, QueryR
 from giveortake.plan import Kind
 from giveortake.privacy import events
 from giveortake.randomness import SYSTEM_ENTROPY
-from giveortake.session.runs import AdaptiveRun
+from giveortake.session.kinds.runs import AdaptiveRun
 from giveortake.session.session import Session, mechanism_of
 from giveortake.synth import Model, maximum_likelihood
 from giveortake.synth import rounds as rounds_of

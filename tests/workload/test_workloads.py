@@ -142,7 +142,7 @@ def test_one_charge_pays_for_all_tables_and_asking_again_is_free_and_the_same(tm
 def test_an_answer_that_is_too_large_for_the_ledger_is_kept_in_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("giveortake.session.workloads.MANY", 5)
+    monkeypatch.setattr("giveortake.session.kinds.workloads.MANY", 5)
     table, ledger = _people(), str(tmp_path / "l.ledger")
     asked = gt.workload.marginals(COLUMNS)
     told = []

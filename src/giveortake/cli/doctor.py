@@ -39,11 +39,11 @@ from giveortake.configuration import configurations, in_toml
 from giveortake.engines.protocol import GROUP, is_address
 from giveortake.errors import GiveOrTakeError, NotFound, did_you_mean, extra, safe_text
 from giveortake.ledger.chain.watermark import StateFolder, state_folder
+from giveortake.ledger.discovery import MEMORY, files_of, usual_ledger
 from giveortake.ledger.opening import rehearsal
 from giveortake.plan import Domain, Kind
 from giveortake.plan.domains import declared
 from giveortake.privacy import ROW
-from giveortake.session.ledger_discovery import MEMORY, files_of, usual_ledger
 from giveortake.session.protection import own_domains, table_name
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from giveortake.cli.shell import Command, report
 from giveortake.configuration import FILL_IN, quoted
 from giveortake.engines.protocol import is_address
 from giveortake.errors import InvalidParameter
+from giveortake.ledger.discovery import usual_ledger
 from giveortake.plan import Kind
-from giveortake.session.ledger_discovery import usual_ledger
 from giveortake.session.protection import table_name
 
 if TYPE_CHECKING:

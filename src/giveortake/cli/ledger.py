@@ -29,12 +29,12 @@ from giveortake.engines.protocol import is_address
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, safe_text
 from giveortake.exact import decimal
 from giveortake.ledger.chain.entries import canonical
+from giveortake.ledger.discovery import usual_ledger
 from giveortake.ledger.rules.budget_status import used_of_whole
 from giveortake.ledger.rules.budgets import promise_text
 from giveortake.ledger.rules.releases import minute, summary
 from giveortake.ledger.rules.reservations import revealed
 from giveortake.privacy.events import Pure
-from giveortake.session.ledger_discovery import usual_ledger
 
 if TYPE_CHECKING:
     import argparse

@@ -16,9 +16,9 @@ from giveortake.cli.session_options import in_options
 from giveortake.cli.shell import Command, terminal
 from giveortake.engines.protocol import is_address
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
+from giveortake.ledger.discovery import MEMORY
 from giveortake.ledger.rules.releases import without_repeats
 from giveortake.publication import publish, report
-from giveortake.session.ledger_discovery import MEMORY
 
 if TYPE_CHECKING:
     import argparse

@@ -13,8 +13,8 @@ from giveortake.cli.session_options import allotted_share, in_options, largest_q
 from giveortake.cli.shell import Command, charged_since, is_closed, report, terminal
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import percent
+from giveortake.ledger.discovery import MEMORY
 from giveortake.progress import progress
-from giveortake.session.ledger_discovery import MEMORY
 
 if TYPE_CHECKING:
     import argparse

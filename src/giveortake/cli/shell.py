@@ -194,8 +194,8 @@ def charged_since(arguments: argparse.Namespace, started: str) -> str:
     from giveortake import ledger as ledgers  # noqa: PLC0415 (these take a moment that most calls do not need)
     from giveortake.cli import session_options  # noqa: PLC0415 (as above)
     from giveortake.cli.ledger import relations  # noqa: PLC0415 (as above)
+    from giveortake.ledger.discovery import MEMORY  # noqa: PLC0415 (as above)
     from giveortake.ledger.rules.releases import price  # noqa: PLC0415 (as above)
-    from giveortake.session.ledger_discovery import MEMORY  # noqa: PLC0415 (as above)
 
     try:
         path = session_options.ledger_path(arguments)

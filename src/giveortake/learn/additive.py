@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from giveortake.learn.noisy_sums import FitContext, NoisySums, Released
     from giveortake.plan import Expression, Relation
     from giveortake.privacy import Guarantee
-    from giveortake.session.learning_data import LearningData
+    from giveortake.session.kinds.learning_data import LearningData
 
     Reals: TypeAlias = npt.NDArray[np.float64]
     Bins: TypeAlias = "int | Mapping[str, int | Sequence[Number]] | None"

@@ -39,8 +39,8 @@ from giveortake.learn.noisy_sums import MORE_SIGNAL, FitContext, counted, planne
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP
 from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session import Session, protect
-from giveortake.session.learning_data import LearningData
-from giveortake.session.runs import BoundPlan
+from giveortake.session.kinds.learning_data import LearningData
+from giveortake.session.kinds.runs import BoundPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from giveortake.learn.noisy_sums import FitPlan, NoisySums
     from giveortake.plan import Expression
     from giveortake.privacy import Guarantee
+    from giveortake.session.kinds.runs import PlannedRun, Run
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.quotes import Quote
-    from giveortake.session.runs import PlannedRun, Run
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 

@@ -52,7 +52,7 @@ from giveortake.learn.noisy_sums import (
     vector_sum,
 )
 from giveortake.plan import Call, ColumnReference, Derive, Literal
-from giveortake.session.learning_data import LearningData
+from giveortake.session.kinds.learning_data import LearningData
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from giveortake.learn.noisy_sums import NoisySums, Released
     from giveortake.plan import Expression, Relation
     from giveortake.privacy import Guarantee
-    from giveortake.session.learning_data import LearningData
+    from giveortake.session.kinds.learning_data import LearningData
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 

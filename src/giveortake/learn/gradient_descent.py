@@ -65,8 +65,8 @@ from giveortake.mechanisms.vectors import OutputPerturbation
 from giveortake.plan import Call, ColumnReference, Derive, Domain, Kind
 from giveortake.plan import Literal as Constant
 from giveortake.privacy import ApproxDP, events
-from giveortake.session.learning_data import LearningData, served_to_asker
-from giveortake.session.runs import NoisyVector, PlannedRun, TrustedCode
+from giveortake.session.kinds.learning_data import LearningData, served_to_asker
+from giveortake.session.kinds.runs import NoisyVector, PlannedRun, TrustedCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.plan import Expression, Relation
     from giveortake.session import Session
-    from giveortake.session.runs import AdaptiveRun
+    from giveortake.session.kinds.runs import AdaptiveRun
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 

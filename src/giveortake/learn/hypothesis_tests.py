@@ -28,7 +28,7 @@ from giveortake.learn.moments import Moments
 from giveortake.learn.noisy_sums import FitContext, FitPlan, answered, bound_fit, vector_sum
 from giveortake.plan import ColumnReference
 from giveortake.privacy.documents import promise_from_json, promise_to_json
-from giveortake.session.learning_data import LearningData, served_to_asker
+from giveortake.session.kinds.learning_data import LearningData, served_to_asker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from giveortake.learn.noisy_sums import NoisySums
     from giveortake.privacy import Guarantee
     from giveortake.session import Session
+    from giveortake.session.kinds.runs import BoundPlan, Run
     from giveortake.session.mechanism import InteractiveMechanism
-    from giveortake.session.runs import BoundPlan, Run
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 

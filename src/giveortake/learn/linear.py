@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from giveortake.exact import Number
     from giveortake.learn.noisy_sums import NoisySums, Released
     from giveortake.plan import Expression, Relation
-    from giveortake.session.learning_data import LearningData
+    from giveortake.session.kinds.learning_data import LearningData
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 

@@ -40,7 +40,7 @@ from giveortake.learn.linear import LinearModel, affine, followed, positive_part
 from giveortake.learn.noisy_sums import FitContext, FitPlan, answered, bound_fit, gram_sum, one, value, vector_sum
 from giveortake.plan import Call, Kind, Literal
 from giveortake.privacy.documents import promise_from_json, promise_to_json
-from giveortake.session.learning_data import LearningData, served_to_asker
+from giveortake.session.kinds.learning_data import LearningData, served_to_asker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from giveortake.plan import Expression
     from giveortake.privacy import Guarantee
     from giveortake.session import Session
+    from giveortake.session.kinds.runs import BoundPlan, Run
     from giveortake.session.mechanism import InteractiveMechanism
-    from giveortake.session.runs import BoundPlan, Run
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 

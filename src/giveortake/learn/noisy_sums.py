@@ -25,7 +25,7 @@ from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused
 from giveortake.exact import whole
 from giveortake.mechanisms.vectors import VectorNoise
 from giveortake.plan import Filter, Literal
-from giveortake.session.runs import BoundPlan, NoisyVector, PlannedRun
+from giveortake.session.kinds.runs import BoundPlan, NoisyVector, PlannedRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from giveortake.engines import KeyColumn
     from giveortake.plan import Expression, Relation
     from giveortake.privacy import Guarantee
-    from giveortake.session.learning_data import LearningData
-    from giveortake.session.runs import AdaptiveRun, Run
+    from giveortake.session.kinds.learning_data import LearningData
+    from giveortake.session.kinds.runs import AdaptiveRun, Run
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 

@@ -33,7 +33,7 @@ from giveortake.learn.linear import LinearModel, LinearRegression
 from giveortake.learn.noisy_sums import GRAIN, FitContext, FitPlan, answered, one, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Expression, Kind
 from giveortake.plan import Literal as Constant
-from giveortake.session.learning_data import LearningData
+from giveortake.session.kinds.learning_data import LearningData
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

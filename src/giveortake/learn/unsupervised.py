@@ -28,7 +28,7 @@ from giveortake.learn.features import (
 from giveortake.learn.moments import MomentsPlan, PrincipalComponents
 from giveortake.learn.noisy_sums import FitContext, FitPlan, in_grains, one, steps_for, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Derive, Literal
-from giveortake.session.learning_data import LearningData
+from giveortake.session.kinds.learning_data import LearningData
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from giveortake.learn.noisy_sums import FitContext, NoisySums
     from giveortake.plan import Expression, Relation
     from giveortake.privacy import Guarantee
-    from giveortake.session.learning_data import LearningData
+    from giveortake.session.kinds.learning_data import LearningData
 
     Reals: TypeAlias = npt.NDArray[np.float64]
 

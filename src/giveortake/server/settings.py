@@ -11,7 +11,7 @@ from typing import Any, Self, final
 
 from giveortake.configuration import configurations
 from giveortake.errors import InvalidParameter, did_you_mean
-from giveortake.session.ledger_discovery import MEMORY, beside
+from giveortake.ledger.discovery import MEMORY, beside
 
 _SIZE = re.compile(r"([0-9]+)\s*(MB|GB)")
 _BYTES = {"MB": 1 << 20, "GB": 1 << 30}

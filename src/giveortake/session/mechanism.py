@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from giveortake.plan import Origin, Question
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
+    from giveortake.session.kinds.queries import PricedQuestion
     from giveortake.session.parse_cache import ReadingCache
     from giveortake.session.partitions import Part
-    from giveortake.session.queries import PricedQuestion
     from giveortake.session.requests import Bound, Charge, Priced
     from giveortake.session.steps import Steps
     from giveortake.session.storage import Spool

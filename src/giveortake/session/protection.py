@@ -27,13 +27,13 @@ from giveortake.compile.sensitivity import nothing_to_cap
 from giveortake.engines.protocol import HERE, is_address, open_engine, place_of, require_tables, table_in
 from giveortake.engines.runtime import CacheFolder
 from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, QueryFailed, did_you_mean
+from giveortake.ledger.discovery import MEMORY, require_one_budget
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
 from giveortake.plan.domains import declared, is_number, is_pair_of_dates
 from giveortake.plan.relations import store_instead
 from giveortake.privacy import ROW, Guarantee, Unit
 from giveortake.privacy import unit as unit_of
 from giveortake.privacy.guarantee import checked_neighbours
-from giveortake.session.ledger_discovery import MEMORY, require_one_budget
 from giveortake.session.mechanism import InteractiveMechanism, PreparedQuestions
 from giveortake.session.session import Session
 from giveortake.session.storage import Spool

@@ -23,12 +23,12 @@ from giveortake.compile import Caps, Spend, Terms
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryRefused, Unprovable
 from giveortake.plan.codec import question_from_json
 from giveortake.plan.expressions import Literal
-from giveortake.session.counters import CounterRequest
+from giveortake.session.kinds.counters import CounterRequest
+from giveortake.session.kinds.queries import BoundQuestions, QueryRequest, RefinementRequest
 from giveortake.session.mechanism import FORMAT
 from giveortake.session.partitions import parts_of
 from giveortake.session.profiles.profile import FORMAT as PROFILE_FORMAT
 from giveortake.session.profiles.profile import BoundProfile, ProfileRequest
-from giveortake.session.queries import BoundQuestions, QueryRequest, RefinementRequest
 from giveortake.session.refusals import unanswered
 from giveortake.session.requests import Priced
 from giveortake.session.steps import stored_steps
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from giveortake.answers import Answer
     from giveortake.ledger import ReleaseRecord
     from giveortake.plan import Question
+    from giveortake.session.kinds.queries import PaidRelease
     from giveortake.session.mechanism import InteractiveMechanism
-    from giveortake.session.queries import PaidRelease
     from giveortake.session.requests import Bound
 
 _AGAIN = "ask it again: what was paid for is free"
@@ -159,7 +159,7 @@ class Reading:
             case "counter":
                 return CounterRequest(**content["counter"]).bind(mechanism, terms), _spend(content["spend"])
             case "weights":
-                from giveortake.session.weights import WeightsRequest  # noqa: PLC0415 (few releases are weights)
+                from giveortake.session.kinds.weights import WeightsRequest  # noqa: PLC0415 (few releases are weights)
 
                 return WeightsRequest.of(**content["weights"]).bind(mechanism, terms), _spend(content["spend"])
         module = import_module(_MODULES[content["run"]["kind"]])
@@ -268,7 +268,7 @@ _MODULES = {
 
 
 def _workload_request(mechanism: InteractiveMechanism, content: Mapping[str, Any]) -> Any:
-    from giveortake.session.workloads import WorkloadRequest  # noqa: PLC0415 (few releases are workloads)
+    from giveortake.session.kinds.workloads import WorkloadRequest  # noqa: PLC0415 (few releases are workloads)
     from giveortake.workload.workload import Marginal, Ranges, Workload  # noqa: PLC0415 (as above)
 
     document = content["workload"]

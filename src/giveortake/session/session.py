@@ -24,11 +24,11 @@ from giveortake.frame.habits import TERMS_OF_ANSWERS, instead_of_question, inste
 from giveortake.ledger.rules.releases import History, Releases
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.codec import question_from_json, question_to_json
+from giveortake.session.kinds.queries import BatchRequest, QueryRequest, known_answer, known_quote
 from giveortake.session.partitions import Partition, key_of, parts_of
 from giveortake.session.profiles.best_caps import paid_profiles
 from giveortake.session.profiles.profile import ProfileRequest
 from giveortake.session.profiles.suggestions import Suggestion, bounds_check, suggestion_of, table_before_caps
-from giveortake.session.queries import BatchRequest, QueryRequest, known_answer, known_quote
 from giveortake.session.releases import paid_release, release_of, released, released_tables
 from giveortake.session.render import session_page, session_text
 
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from giveortake.ledger import BudgetStatus, ReleaseRecord
     from giveortake.plan import Question
     from giveortake.privacy.events import Event
-    from giveortake.session.counters import Counter
+    from giveortake.session.kinds.counters import Counter
+    from giveortake.session.kinds.weights import Weights
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.profiles.profile import Profile
     from giveortake.session.quotes import Quote
     from giveortake.session.requests import Request
-    from giveortake.session.weights import Weights
     from giveortake.workload.results import WorkloadAnswer
     from giveortake.workload.workload import Workload
 
@@ -340,7 +340,7 @@ class Session:
         person count, and persons with a greater L2 norm are scaled down to it: n rows in one cell of a table have the
         norm n there, and so have n² rows in cells of their own.
         """
-        from giveortake.session.workloads import WorkloadRequest  # noqa: PLC0415 (most sessions ask none)
+        from giveortake.session.kinds.workloads import WorkloadRequest  # noqa: PLC0415 (most sessions ask none)
         from giveortake.workload.workload import Workload, workload_of  # noqa: PLC0415 (as above)
 
         if isinstance(workload, str):
@@ -363,7 +363,7 @@ class Session:
         `delta`: the noise is Gaussian. `rows_per_person` says how many rows of a person count; the first in time do.
         The answer is a counter, whose `next` releases the next period.
         """
-        from giveortake.session.counters import CounterRequest  # noqa: PLC0415 (most sessions open none)
+        from giveortake.session.kinds.counters import CounterRequest  # noqa: PLC0415 (most sessions open none)
 
         return self._query(CounterRequest(self._private(table), column, horizon))
 
@@ -379,7 +379,7 @@ class Session:
         its price for very many queries of very many rows; for fewer, `workload` is far more accurate at the same price.
         The answer has `count`.
         """
-        from giveortake.session.weights import WeightsRequest  # noqa: PLC0415 (most sessions have none)
+        from giveortake.session.kinds.weights import WeightsRequest  # noqa: PLC0415 (most sessions have none)
 
         return self._query(WeightsRequest.of(self._private(table), columns, accuracy, queries))
 

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from giveortake.compile import Measurement, Release
     from giveortake.engines import Keys
     from giveortake.plan import Value
+    from giveortake.session.kinds.queries import PricedQuestion
     from giveortake.session.mechanism import InteractiveMechanism
-    from giveortake.session.queries import PricedQuestion
 
 
 _CHUNK = 1 << 20

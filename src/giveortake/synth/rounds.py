@@ -21,7 +21,7 @@ import numpy as np
 from giveortake.mechanisms.marginals import row_sensitivity
 from giveortake.mechanisms.selection import Candidate
 from giveortake.randomness import SYSTEM_ENTROPY, uniform_integers
-from giveortake.session.runs import Choice, NoisyTable
+from giveortake.session.kinds.runs import Choice, NoisyTable
 from giveortake.synth.junction_tree import Triangulation, cells_of
 from giveortake.synth.maximum_likelihood import Measured, fit, released_total, without_low_orders
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from giveortake.engines import KeyColumn
     from giveortake.randomness import Entropy
-    from giveortake.session.runs import AdaptiveRun, Step
+    from giveortake.session.kinds.runs import AdaptiveRun, Step
     from giveortake.synth.junction_tree import Columns
     from giveortake.synth.maximum_likelihood import Fitted
 

@@ -20,8 +20,8 @@ from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.exact import decimal, positive, whole
 from giveortake.plan import Kind
 from giveortake.progress import rounds_shown
-from giveortake.session.learning_data import served_to_asker
-from giveortake.session.runs import BoundPlan, NoisyTable, PlannedRun, Run
+from giveortake.session.kinds.learning_data import served_to_asker
+from giveortake.session.kinds.runs import BoundPlan, NoisyTable, PlannedRun, Run
 from giveortake.session.session import mechanism_of, require_here
 from giveortake.synth.columns import declared_edges, fine_edges, key_column, model_column, quantile_edges, stated_bins
 from giveortake.synth.constraints import FunctionalDependency, zero_factors, zero_of, zero_record, zero_to_json
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from giveortake.engines import KeyColumn
     from giveortake.exact import Number
     from giveortake.plan import Relation
+    from giveortake.session.kinds.runs import AdaptiveRun
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.quotes import Quote
-    from giveortake.session.runs import AdaptiveRun
     from giveortake.session.session import Session
     from giveortake.synth.constraints import Zero
     from giveortake.synth.model import ModelColumn

@@ -17,7 +17,7 @@ from giveortake.answers import Answer, Column, render
 from giveortake.answers.render import escaped, text_table
 from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.exact import decimal, whole
-from giveortake.session.runs import Choice
+from giveortake.session.kinds.runs import Choice
 from giveortake.synth.rounds import forecast
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from giveortake.answers.column import Value
     from giveortake.privacy import Guarantee
-    from giveortake.session.runs import Step
+    from giveortake.session.kinds.runs import Step
     from giveortake.synth.maximum_likelihood import Fitted, Measured
     from giveortake.synth.model import Model
 

@@ -407,8 +407,8 @@ class Candidates:
 
 def _measurement(mechanism: InteractiveMechanism, question: Question, terms: Terms) -> Measurement:
     """The measurement that the terms buy, with the caps that they state."""
+    from giveortake.session.kinds.queries import QueryRequest  # noqa: PLC0415 (as above)
     from giveortake.session.pricing import price  # noqa: PLC0415 (questions are priced with their best caps)
-    from giveortake.session.queries import QueryRequest  # noqa: PLC0415 (as above)
 
     measurement: Measurement = price(QueryRequest(question).bind(mechanism, terms), terms).measurement.parts[0].made
     return measurement

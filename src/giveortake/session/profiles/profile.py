@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from giveortake.ledger.rules.budget_status import Admission
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
+    from giveortake.session.kinds.queries import BoundQuestions, Measurements
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.profiles.histograms import Dimension
-    from giveortake.session.queries import BoundQuestions, Measurements
     from giveortake.session.requests import Priced
     from giveortake.session.steps import Steps
     from giveortake.session.storage import Stored
@@ -346,7 +346,7 @@ class BoundProfile(Bound["Measurements"]):
 
     def questions(self, spend: Spend) -> BoundQuestions:
         """The questions that are asked, one for each dimension."""
-        from giveortake.session.queries import BoundQuestions, QueryRequest  # noqa: PLC0415 (they have best caps by profiles)
+        from giveortake.session.kinds.queries import BoundQuestions, QueryRequest  # noqa: PLC0415 (they have best caps by profiles)
 
         queries = tuple(QueryRequest(dimension.question()) for dimension in self.dimensions)
         names = ", ".join(dimension.name for dimension in self.dimensions)

@@ -35,13 +35,7 @@ from giveortake.plan.describe import undeclared_values, values_at_ends
 from giveortake.plan.domains import MOST_KEYS
 from giveortake.privacy import ApproxDP, GaussianDP, events
 from giveortake.session import storage
-from giveortake.session.profiles.best_caps import error_unit_in_words, left_out_of, with_best_caps
-from giveortake.session.quotes import Quote
-from giveortake.session.refusals import deltas_of, missing_for_keys, too_dear
-from giveortake.session.requests import Bound, Request
-from giveortake.session.steps import sealed_question
-from giveortake.session.storage import DiscoveryDraw, DrawnAnswer
-from giveortake.session.usefulness import (
+from giveortake.session.kinds.usefulness import (
     column_margins,
     doubt_about_keys,
     quoted_miss,
@@ -50,6 +44,12 @@ from giveortake.session.usefulness import (
     typical_width,
     worthless,
 )
+from giveortake.session.profiles.best_caps import error_unit_in_words, left_out_of, with_best_caps
+from giveortake.session.quotes import Quote
+from giveortake.session.refusals import deltas_of, missing_for_keys, too_dear
+from giveortake.session.requests import Bound, Request
+from giveortake.session.steps import sealed_question
+from giveortake.session.storage import DiscoveryDraw, DrawnAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

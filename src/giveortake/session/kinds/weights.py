@@ -36,9 +36,9 @@ from giveortake.mechanisms import AboveThreshold, Gaussian
 from giveortake.plan import ColumnReference
 from giveortake.plan.domains import stored_type
 from giveortake.privacy import events
+from giveortake.session.kinds.runs import BoundRun, Compared, Counted, Run, rho_of
 from giveortake.session.refusals import unanswered
 from giveortake.session.requests import Request
-from giveortake.session.runs import BoundRun, Compared, Counted, Run, rho_of
 from giveortake.session.steps import stored_steps
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from giveortake.ledger.rules.budget_status import Admission
     from giveortake.plan import Relation
     from giveortake.privacy.events import Event
+    from giveortake.session.kinds.runs import AdaptiveRun, Step
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.requests import Charge, Priced
-    from giveortake.session.runs import AdaptiveRun, Step
     from giveortake.session.steps import Steps
 
     Floats: TypeAlias = npt.NDArray[np.float64]

@@ -16,8 +16,8 @@ from giveortake.engines.questions import SAMPLED_OF
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.plan import Aggregate, AggregateKind, Measured, Question
 from giveortake.plan.codec import question_from_json, question_to_json
+from giveortake.session.kinds.runs import AdaptiveRun, Run
 from giveortake.session.profiles.best_caps import paid_profiles, profiled_table
-from giveortake.session.runs import AdaptiveRun, Run
 from giveortake.session.session import Session, mechanism_of, mechanism_of_query, require_here
 
 if TYPE_CHECKING:
