@@ -741,14 +741,15 @@ def best_order(epsilon: Fraction, delta: Fraction, fineness: int = 16) -> Fracti
     if delta < LEAST:
         return Fraction(2)
 
-    def worth(excess: Fraction) -> float:
-        x, log_delta = float(excess), math.log(delta)
-        needed = -math.log1p(1 / x) - (log_delta + math.log1p(x)) / x
-        return (float(epsilon) - needed) / (1 + x)
+    log_delta, most = math.log(delta), float(epsilon)
 
-    octave = max((Fraction(2) ** k for k in range(-60, 1020)), key=worth)
-    near = {octave * half * m / fineness for m in range(fineness, 2 * fineness) for half in (1, Fraction(1, 2))}
-    return 1 + max(sorted(near), key=worth)
+    def worth(excess: float) -> float:
+        needed = -math.log1p(1 / excess) - (log_delta + math.log1p(excess)) / excess
+        return (most - needed) / (1 + excess)
+
+    octave = max((2.0**k for k in range(-60, 1020)), key=worth)
+    near = {octave * half * m / fineness for m in range(fineness, 2 * fineness) for half in (1.0, 0.5)}
+    return 1 + Fraction(max(sorted(near), key=worth))  # exact: so few digits fit a double
 
 
 def filter(budget: Guarantee, *, snapshot: Snapshot | None = None, keys: Number | None = None) -> Filter:  # noqa: A001 (the noun of the theory; the builtin is not needed here)

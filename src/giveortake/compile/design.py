@@ -22,7 +22,7 @@ import math
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, final
 
 from giveortake.compile.formulas import Apply, Formula, FunctionOf, Linear, Moments, QuantileOf, Ratio
 from giveortake.compile.measures import (
@@ -45,11 +45,14 @@ from giveortake.plan import Literal as Constant
 from giveortake.plan.question import hidden_outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from giveortake.compile.sensitivity import Stability
     from giveortake.plan import Aggregate, Domain, Expression, Question
     from giveortake.plan.question import Output
+
+_Derived = TypeVar("_Derived")
+_Cache: TypeAlias = "dict[tuple[str, int, bool], tuple[object, Any]]"
 
 
 @final
@@ -62,10 +65,8 @@ class Measures:
     pure: bool  # whether the noise is Laplace noise, for which other matrices are best
     listed: list[Measure] = field(default_factory=list)
     basis: Basis = PLAIN
-    _domains: dict[int, tuple[Expression, Domain]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _sums: dict[tuple[int, bool], tuple[Expression, ValueSum]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )  # by the id of the expression, which is held so that the id stays unique
+    cache: _Cache = field(default_factory=dict, repr=False, compare=False)
+    """What follows from an expression in any basis, by its id; it is held so that the id stays unique."""
 
     def formula(self, output: Output) -> Formula:
         """The formula that computes an output from the measures."""
@@ -276,20 +277,19 @@ class Measures:
         return self._sum(expression, centred=False).moved(self._domain(expression))
 
     def _sum(self, expression: Expression, *, centred: bool) -> ValueSum:
-        if (id(expression), centred) not in self._sums:
-            self._sums[id(expression), centred] = (
-                expression,
-                ValueSum.within(self.stability, expression, self._domain(expression), centred=centred),
-            )
-        return self._sums[id(expression), centred][1]
+        domain = self._domain(expression)
+        return self._cached(
+            "sum", expression, centred, lambda: ValueSum.within(self.stability, expression, domain, centred=centred)
+        )
 
     def _linear(self, measure: Measure, *, whole: bool = False) -> Linear:
         return Linear({self._index_of(measure): Fraction(1)}, Fraction(0), whole)
 
     def _sided(self, expression: Expression) -> Sides:
         domain = self._domain(expression)
-        return Sides.within(
-            self.stability, expression, domain, missing=domain.nullable and self.basis.rows == expression
+        missing = domain.nullable and self.basis.rows == expression
+        return self._cached(
+            "sides", expression, missing, lambda: Sides.within(self.stability, expression, domain, missing=missing)
         )
 
     def _sides(self, expression: Expression, *weights: Fraction, whole: bool) -> Linear:
@@ -305,9 +305,15 @@ class Measures:
         return self.listed.index(measure)
 
     def _domain(self, expression: Expression) -> Domain:
-        if id(expression) not in self._domains:
-            self._domains[id(expression)] = expression, expression.domain(self.question.relation.schema)
-        return self._domains[id(expression)][1]
+        schema = self.question.relation.schema
+        return self._cached("domain", expression, False, lambda: expression.domain(schema))
+
+    def _cached(self, kind: str, expression: Expression, variant: bool, make: Callable[[], _Derived]) -> _Derived:
+        key = (kind, id(expression), variant)
+        if key not in self.cache:
+            self.cache[key] = expression, make()
+        derived: _Derived = self.cache[key][1]
+        return derived
 
 
 def _square(expression: Expression, middle: Fraction, reach: Fraction) -> Expression:
@@ -422,35 +428,33 @@ def plain_design(question: Question, stability: Stability, *, pure: bool) -> Des
 
 
 def design(question: Question, stability: Stability, *, pure: bool, basis: Basis | None = None) -> Design:
-    """The measures and shares that make the narrowest intervals; with a `basis`, only in that basis."""
-    chosen, shares = choice(question, stability, basis, pure=pure)
-    return _Candidate(question, stability, chosen, pure=pure).design(shares)
+    """The measures and shares that make the narrowest intervals; with a `basis`, only in that basis.
 
-
-def choice(
-    question: Question, stability: Stability, basis: Basis | None, *, pure: bool
-) -> tuple[Basis, tuple[Fraction, ...]]:
-    """The basis and shares of the best design. They affect accuracy, never sensitivities."""
+    They affect accuracy, never sensitivities.
+    """
     plain = _Candidate(question, stability, PLAIN if basis is None else basis, pure=pure)
     best, shares = plain, plain.equal
     if not plain.measures or not plain.is_judged:
-        return best.basis, shares
+        return best.design(shares)
     narrowest = plain.width(shares) - _WORTHWHILE
     for alternative in _bases(plain) if basis is None else [basis]:
-        candidate = plain if alternative == plain.basis else _Candidate(question, stability, alternative, pure=pure)
+        candidate = plain if alternative == plain.basis else plain.in_basis(alternative)
         weighed = candidate.weighed(no_wider_than=plain.extremes(plain.equal)) if candidate.is_judged else None
         if weighed is not None and candidate.width(weighed) < narrowest:
             best, shares, narrowest = candidate, weighed, candidate.width(weighed)
-    return best.basis, shares
+    return best.design(shares)
 
 
 @final
 class _Candidate:
     """The measures of a question in one basis, and the noise in its outputs as a function of shares."""
 
-    def __init__(self, question: Question, stability: Stability, basis: Basis, *, pure: bool) -> None:
-        self.question, self.basis = question, basis
-        measures = Measures(question, stability, pure, basis=basis)
+    def __init__(
+        self, question: Question, stability: Stability, basis: Basis, *, pure: bool, other: _Candidate | None = None
+    ) -> None:
+        self.question, self.basis, self._stability = question, basis, stability
+        measures = Measures(question, stability, pure, basis=basis, cache={} if other is None else other.cache)
+        self.cache: _Cache = measures.cache
         self._formulas = tuple((name, measures.formula(output)) for name, output in question.outputs)
         for aggregate in question.aggregates():
             measures.formula(Measured(aggregate))
@@ -460,6 +464,10 @@ class _Candidate:
         self._pure = pure
         self._vectors = vectors(self.measures)
         self.equal = tuple(Fraction(1, len(self._vectors)) for _ in self._vectors)
+
+    def in_basis(self, basis: Basis) -> _Candidate:
+        """The same question in another basis."""
+        return _Candidate(self.question, self._stability, basis, pure=self._pure, other=self)
 
     def design(self, shares: tuple[Fraction, ...]) -> Design:
         return Design(self.measures, self._formulas, self._hidden, self.basis, shares)
