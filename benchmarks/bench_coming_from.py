@@ -50,7 +50,6 @@ UNEQUAL = {  # what a library spends where it is not the same
 }
 TURNS, QUICK_TURNS = 20, 2
 PATIENCE = 600.0  # seconds for all turns of a library
-HEADINGS = ("", "one answer", "states a margin", "mean error", "CPU", "time")
 UNITS = {"count": "visits", "mean": "euros", "regions": "visits", "reasons": "visits", "median": "euros"}
 
 Found = dict[str, Any]
@@ -87,8 +86,6 @@ def run(report: Report) -> None:
         elif answered is None:
             report.unanswered(name)
     for question in QUESTIONS:
-        lines = [_line(name, each, question) for name, each in found.items() if each]
-        report.table(question, [f"| {' | '.join(HEADINGS)} |", f"|{'---|' * len(HEADINGS)}", *lines])
         for name, each in found.items():
             if question in each:
                 report.fact(f"{question}: {name.strip('*')}", _summary(each[question], question))
@@ -169,13 +166,7 @@ def _position(examples: list[doctest.Example], name: str) -> int:
 TERMS = [each for question in QUESTIONS for each in _terms(question)]
 
 
-def _line(name: str, found: Found, question: str) -> str:
-    if question not in found:
-        return f"| {name} | cannot be asked | | | | |"
-    return f"| {name} | {' | '.join(_cells(found[question], question))} |"
-
-
-def _cells(each: Found, question: str) -> tuple[str, ...]:
+def _summary(each: Found, question: str) -> str:
     answer = each["answers"][-1]
     if isinstance(answer, dict):
         counts = sorted({len(one) for one in each["answers"]})
@@ -184,15 +175,5 @@ def _cells(each: Found, question: str) -> tuple[str, ...]:
         shown = f"{answer:,.0f}" if question == "count" else f"{answer:.2f}"
     margin = "no" if each["margin"] is None else f"± {each['margin']:.3g}"
     wrong = fmean(error(question, one) for one in each["answers"] if one != {})
-    return (
-        shown,
-        margin,
-        f"{wrong:.3g} {UNITS[question]}",
-        duration(median(each["cpu"])),
-        duration(median(each["seconds"])),
-    )
-
-
-def _summary(each: Found, question: str) -> str:
-    shown, margin, wrong, cpu, _ = _cells(each, question)
-    return f"{shown}; margin {margin}; mean error {wrong}; {cpu} of CPU"
+    cpu = duration(median(each["cpu"]))
+    return f"{shown}; margin {margin}; mean error {wrong:.3g} {UNITS[question]}; {cpu} of CPU"

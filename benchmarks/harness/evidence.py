@@ -1,8 +1,8 @@
 """`giveortake bench report`: what is claimed, measured in one run, on one page that nobody typed.
 
 All benchmarks run one after another, each in a process of its own. What the time did not suffice for is read from the
-last run of this version, and says so. Every number of the page stands in `docs/results.json` beside it. Tables in other
-pages that name a benchmark are written from the same runs.
+last run of this version, and says so. Every number of the page stands in `docs/results.json` beside it. Other
+pages link to its sections.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ what counts something, or measures CPU seconds of its own, ran two at a time."""
 
 
 def report(arguments: Any, folder: Path, out: Console, describe: Callable[[str], str]) -> int:
-    """Measure until the time is over, and write the page, its numbers, its figure and the tables of other pages."""
+    """Measure until the time is over, and write the page, its numbers and its figure."""
     if arguments.minutes < 0:
         raise InvalidParameter("minutes", arguments.minutes, "is negative", hint="--minutes 120, or 0 to write alone")
     runs = _runs(folder)
@@ -66,8 +66,7 @@ def report(arguments: Any, folder: Path, out: Console, describe: Callable[[str],
     found = results.circumstances() | {"report": began, "missing": missing, "runs": _runs(folder)}
     (docs / _PLACES["json"]).write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     write(found, docs, describe)
-    changed = pages.fill(docs, folder)
-    out.print(f"written: {', '.join(f'docs/{name}' for name in [*_PLACES.values(), *changed])}")
+    out.print(f"written: {', '.join(f'docs/{name}' for name in _PLACES.values())}")
     gaps = lacking(found)
     for name, why in gaps.items():
         print(f"error: {_said(name)}: {why}", file=sys.stderr)

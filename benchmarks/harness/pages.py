@@ -1,58 +1,24 @@
-"""Numbers in pages, between `<!-- giveortake bench NAME -->` and `<!-- end -->`, which `bench report` writes.
-
-With `NAME: PART` it is the table that the benchmark made for that part, or its cases that begin with these words.
-"""
+"""What the page of results tells of a run: its table, its terms, its circumstances."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
-from harness import results, terms
+from harness import terms
 from harness.processors import disturbance
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from harness.results import Run
 
-_MARKER = re.compile(
-    r"(?P<begin><!-- giveortake bench (?!report )(?P<name>[\w-]+)(?:: (?P<part>[^>]+?))? -->)\n"
-    r".*?(?P<end><!-- end -->)",
-    re.DOTALL,
-)
 _LONG = 100  # seconds from which on minutes are easier to read
 _HEADINGS = ("case", "ours", "peer or floor", "ratio", "goal", "met?")
 
 
-def fill(docs: Path, benchmarks: Path) -> list[str]:
-    """Write the numbers of the last runs into all pages; the names of those that changed."""
-    changed = []
-    for page in sorted(docs.glob("*.md")):
-        text = page.read_text(encoding="utf-8")
-        new = _MARKER.sub(lambda found: _filled(found, benchmarks), text)
-        if new != text:
-            page.write_text(new, encoding="utf-8")
-            changed.append(page.name)
-    return changed
-
-
-def _filled(found: re.Match[str], benchmarks: Path) -> str:
-    run = results.last(benchmarks, found["name"].replace("-", "_"))
-    lines = ["", f"Not measured with this version yet: `giveortake bench {found['name']}`."] if run is None else []
-    if run is not None:
-        lines = ["", *table(run, found["part"] or ""), "", *asked(run, found["part"] or ""), provenance(run)]
-    return "\n".join([found["begin"], *lines, "", found["end"]])
-
-
-def table(run: Run, part: str = "") -> list[str]:
-    """What a run made for a part, or its cases that begin with these words, without columns that say nothing."""
-    made: dict[str, list[str]] = run.get("tables", {})
-    if part in made:
-        return made[part]
-    rows = [cells(row) for row in run["rows"] if row["case"].startswith(part)]
+def table(run: Run) -> list[str]:
+    """The cases of a run, without columns that say nothing."""
+    rows = [cells(row) for row in run["rows"]]
     if not rows:
-        return [f"The run has no case of this kind: {part or run['name']}."]
+        return ["The run has no cases."]
     used = [index for index in range(len(_HEADINGS)) if any(row[index] for row in rows)]
     return [
         f"| {' | '.join(_HEADINGS[index] for index in used)} |",
@@ -61,12 +27,10 @@ def table(run: Run, part: str = "") -> list[str]:
     ]
 
 
-def asked(run: Run, part: str = "") -> list[str]:
-    """The terms of both sides, of comparisons that begin with a word; of a run that did not record them, that alone."""
+def asked(run: Run) -> list[str]:
+    """The terms of both sides; of a run that did not record them, that alone."""
     if run.get("terms"):
-        lines = [each for each in run["terms"] if each["comparison"].startswith(part)]
-        words = "Asked of each side, with the ε and δ that the whole call spends:"
-        return [words, "", *terms.table(lines), ""] if lines else []
+        return ["Asked of each side, with the ε and δ that the whole call spends:", "", *terms.table(run["terms"]), ""]
     again = f"`giveortake bench {run['name'].replace('_', '-')} --save`"
     old = f"**This run did not record what it asked each side, and at which ε and δ**: {again} measures it again."
     return [old, ""] if run["name"] in terms.COMPARED else []

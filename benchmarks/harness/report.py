@@ -109,7 +109,6 @@ class Report:
     missing: list[str] = field(default_factory=list)  # what a peer that is there did not answer
     rows: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    tables: dict[str, list[str]] = field(default_factory=dict)
     watch: Watch = field(default_factory=Watch)
     _opened: ExitStack = field(default_factory=ExitStack)
 
@@ -194,10 +193,6 @@ class Report:
             self.out.print(f"[dim]{note}[/]")
         self.out.print()
 
-    def table(self, part: str, lines: Sequence[str]) -> None:
-        """A table of Markdown, for the pages that have the marker `giveortake bench NAME: PART`."""
-        self.tables[part] = list(lines)
-
     def save(self) -> Path:
         """Write what was measured, and under which circumstances, to `benchmarks/results`, over the run before it."""
         return results.save(
@@ -208,7 +203,6 @@ class Report:
             found={
                 "rows": [asdict(row) for row in self.rows],
                 "notes": self.notes,
-                "tables": self.tables,
                 "terms": [asdict(each) for each in self.terms],
                 "missing": self.missing,
             },

@@ -14,7 +14,7 @@ import pytest
 import giveortake
 import make_visits
 from giveortake.errors import NotFound
-from harness import evidence, pages, results, schedule
+from harness import evidence, results, schedule
 from harness.peer import Peer
 from harness.processors import Watch
 from harness.report import above_floor, below, duration, faster, slower_at_most
@@ -82,7 +82,6 @@ RUN = {
     "others": 0.43,
     "rows": [ROW | {"ours_seconds": 1.0, "other_seconds": 2.0}],
     "notes": ["A note."],
-    "tables": {"part": ["| x |", "|---|", "| 1 |"]},
 }
 
 
@@ -109,26 +108,6 @@ def test_a_report_is_made_of_numbers_alone_and_tells_what_is_missing(tmp_path: P
     assert "giveortake bench coming-from --save" in sections["coming-from"]
     assert page.count("\n### ") == len(runs)  # what other pages link to is there, measured or not
     assert (tmp_path / "figures" / "results.svg").read_text(encoding="utf-8").startswith("<svg")
-
-
-def test_tables_of_pages_are_written_between_their_markers_alone(tmp_path: Path) -> None:
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "noise-quick.json").write_text(json.dumps(RUN), encoding="utf-8")
-    page = tmp_path / "page.md"
-    parts = ("noise", "noise: part", "noise: a |", "kills")
-    text = (
-        "before\n" + "".join(f"<!-- giveortake bench {part} -->\ntyped\n<!-- end -->\n" for part in parts) + "after\n"
-    )
-    page.write_text(text, encoding="utf-8")
-    assert pages.fill(tmp_path, tmp_path) == ["page.md"]
-    filled = page.read_text(encoding="utf-8")
-    assert (filled.startswith("before\n"), filled.endswith("after\n"), "typed" in filled) == (True, True, False)
-    assert filled.count("| a ∣ b | 1 s |") == 2
-    assert "| x |\n|---|\n| 1 |" in filled
-    assert "`giveortake bench kills`" in filled
-    assert pages.fill(tmp_path, tmp_path) == []
-    page.write_text("<!-- giveortake bench report -->\nall of it\n<!-- end -->\n", encoding="utf-8")
-    assert pages.fill(tmp_path, tmp_path) == []
 
 
 def test_a_run_of_another_version_is_no_result(tmp_path: Path) -> None:
