@@ -10,6 +10,7 @@ how far off it would be, for free. `question.answer(epsilon=…)` charges it and
 ε = 0.3 (pure): adding or removing one row changes the probability of any outcome by a factor of at most 1.3499.
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -174,19 +175,24 @@ _PACKAGE_OF = {
     "report": "publication",
     "randomized_response": "mechanisms",
 }
+_ALIASES = {  # names that other libraries use
+    "avg": "mean",
+    "max": "maximum",
+    "min": "minimum",
+    "n_unique": "count_distinct",
+    "nunique": "count_distinct",
+    "std": "stddev",
+    "var": "variance",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return import_module(f"giveortake.{name}")
-    if name in __all__:
-        return getattr(import_module(f"giveortake.{_PACKAGE_OF.get(name, 'frame')}"), name)
-    from giveortake.frame.habits import instead_in_module  # noqa: PLC0415 (of a wrong name alone)
-
-    hint = None if name.startswith("_") else instead_in_module(name)
-    raise AttributeError(
-        f"module 'giveortake' has no attribute {name!r}{f'{chr(10)}{chr(10)}  hint: {hint}' if hint else ''}"
-    )
+    if name in __all__ or name in _ALIASES:
+        public_name = _ALIASES.get(name, name)
+        return getattr(import_module(f"giveortake.{_PACKAGE_OF.get(public_name, 'frame')}"), public_name)
+    raise AttributeError(f"module 'giveortake' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

@@ -56,6 +56,7 @@ MOST_PARTS = 1 << 20  # lists, objects, numbers and texts of a document
 _FRACTION = re.compile(r"-?(0|[1-9][0-9]*)/[1-9][0-9]*")
 _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 _tags: dict[type, str] = {}
+_complete: set[type] = set()
 
 _Class = TypeVar("_Class", bound=type)
 _Value = TypeVar("_Value")
@@ -69,6 +70,12 @@ def stored(tag: str) -> Callable[[_Class], _Class]:
         return kind
 
     return register
+
+
+def complete(kind: _Class) -> _Class:
+    """Write all fields of a dataclass, those that have their defaults, too: programs of others read it."""
+    _complete.add(kind)
+    return kind
 
 
 def tag_of(kind: type) -> str:
@@ -430,7 +437,7 @@ class _Mapped(_Form):
         self.shape = "object" if self._by_text else "list"
 
     def holds(self, value: object) -> bool:
-        return isinstance(value, Mapping)
+        return isinstance(value, Mapping) and all(map(_form(self._key).holds, value))
 
     def write(self, value: Any, references: References | None) -> Json:
         form = _form(self._value)
@@ -590,7 +597,7 @@ class _Record(_Form):
         document: dict[str, Json] = {KIND: _tags[kind]} if kind in _tags else {}
         for part in _parts(kind):
             content = getattr(value, part.name)
-            if not part.is_default(content):
+            if kind in _complete or not part.is_default(content):
                 document[part.key] = _form(part.hint).write(content, references)
         return document
 
@@ -634,7 +641,7 @@ class _Record(_Form):
                 continue
             definitions[name] = {}  # so that a class may hold others of its own kind
             properties = {part.key: _form(part.hint).schema(definitions) for part in _parts(kind)}
-            required = [part.key for part in _parts(kind) if not part.has_default]
+            required = [part.key for part in _parts(kind) if kind in _complete or not part.has_default]
             if kind in _tags:
                 properties, required = {KIND: {"const": tag}, **properties}, [KIND, *required]
             definitions[name] = _object(properties, required)

@@ -134,8 +134,8 @@ def test_json_holds_the_table_and_where_it_came_from() -> None:
         notes=("a note",),
     )
     document = json.loads(answer.to_json())
-    assert document["columns"] == {"day": ["2020-02-29"], "price": ["1.50"], "mean": [None]}
-    assert document["guarantee"] == str(promise)
+    assert document["columns"] == {"day": ["2020-02-29"], "price": ["1.50"], "mean": ["inf"]}
+    assert document["guarantee"]["epsilon"] == "1/10"
     assert document["recipe"] == {"mechanism": "laplace"}
     assert (document["release_id"], document["cost"], document["confidence"]) == ("r1", "1/10", "19/20")
 

@@ -44,7 +44,7 @@ def test_a_quote_knows_what_was_spent_before(capsys: pytest.CaptureFixture[str])
     quote = json.loads(capsys.readouterr().out)
     assert quote["admitted"] is False
     assert quote["affordable_epsilon"] == pytest.approx(0.6)
-    assert quote["share"] == pytest.approx(0.7)
+    assert quote["share"] == "7/10"
     assert set(quote["margins"]) == {"n"}
 
 

@@ -77,7 +77,7 @@ def test_nobody_finds_two_partitions_with_one_number() -> None:
     def number(column: str, rows: int) -> int:
         identity = ("duckdb 2.0.0", "v", "1", column, 1, 1)
         part = Part(column, "yes", 0, identity, "v", Caps(), touched=1, keep=1)
-        return part.partition(Caps.of(rows_per_person=rows))
+        return part.partition(Caps(rows_per_person=rows))
 
     first, second = number("urban", 8_015_971), number("sex", 18_758_980)
     assert first >> 72 == second >> 72 == 0x584A4F7949242C

@@ -44,13 +44,13 @@ def test_keys_that_are_found_and_margins_without_bound_are_kept() -> None:
     with small_session() as s:
         quote = s.sql(FOUND).quote(epsilon=1, delta="1e-6")
         quote = replace(quote, margins={**quote.margins, "n": math.inf})
-        assert json.loads(quote.to_json())["margins"]["n"] is None
+        assert json.loads(quote.to_json())["margins"]["n"] == {"float": "inf"}
         assert Quote.from_json(quote.to_json()) == quote
 
 
 @all_cases("text", ["", "7", "[]", "{}", '{"format": 1}', '{"format": 9}', "[" * 99_999])
 def test_what_is_no_quote_is_refused(text: str) -> None:
-    with pytest.raises(InvalidParameter, match="the document"):
+    with pytest.raises(InvalidParameter):
         Quote.from_json(text)
 
 

@@ -141,7 +141,7 @@ class Released(ABC):
     def to_json(self) -> str:
         """The table and its provenance as JSON, which `from_json` reads.
 
-        In `columns`, numbers that are not finite are null, decimals and dates text.
+        In `columns`, numbers that are not finite are texts, as decimals, days and times are.
         """
         return codec.to_json(self, self.stored_name)
 

@@ -8,11 +8,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast, final, get_args
 
+from giveortake import codec
 from giveortake.advice import Advice
 from giveortake.errors import InvalidParameter
 from giveortake.exact import Number, decimal, open_probability, percent, rational, rough_percent, whole
@@ -123,6 +125,29 @@ class Confidence(Fraction):
         return self
 
 
+_CONFIDENCE = re.compile(r"([0-9]{1,300}/[0-9]{1,300})( of the answer)?")
+
+
+def _confidence_text(confidence: Confidence) -> str:
+    return codec.fraction_text(confidence) + (" of the answer" if confidence.over == "answer" else "")
+
+
+def _confidence_of(text: str) -> Confidence:
+    match = _CONFIDENCE.fullmatch(text)
+    if match is None:
+        raise ValueError(text)
+    return Confidence(codec.fraction_of(match[1]), "answer" if match[2] else "cell")
+
+
+codec.scalar(
+    Confidence,
+    _confidence_text,
+    _confidence_of,
+    {"type": "string", "pattern": f"^{_CONFIDENCE.pattern}$"},
+    shape="text",
+)
+
+
 def _level(number: Number) -> Fraction:
     """Check the probability; a refusal of 95 suggests 0.95."""
     level = rational("confidence", number)
@@ -156,21 +181,17 @@ class Caps:
     rows_per_group: int | None = None
     rows_per_person: int | Mapping[str, int] | None = None
 
-    @classmethod
-    def of(
-        cls,
-        groups_per_person: Number | None = None,
-        rows_per_group: Number | None = None,
-        rows_per_person: Number | Mapping[str, Number] | None = None,
-    ) -> Caps:
-        """Check caps as they were stated."""
-        if isinstance(rows_per_person, Mapping):
-            rows: Any = {name: _cap(f"rows_per_person[{name!r}]", cap) for name, cap in rows_per_person.items()}
+    def __post_init__(self) -> None:
+        rows: Any = self.rows_per_person
+        if isinstance(rows, Mapping):
+            rows = {name: _cap(f"rows_per_person[{name!r}]", cap) for name, cap in rows.items()}
             if not rows:
                 raise InvalidParameter("rows_per_person", {}, "names no table", hint='{"flights": 600}')
         else:
-            rows = _cap("rows_per_person", rows_per_person)
-        return cls(_cap("groups_per_person", groups_per_person), _cap("rows_per_group", rows_per_group), rows)
+            rows = _cap("rows_per_person", rows)
+        object.__setattr__(self, "groups_per_person", _cap("groups_per_person", self.groups_per_person))
+        object.__setattr__(self, "rows_per_group", _cap("rows_per_group", self.rows_per_group))
+        object.__setattr__(self, "rows_per_person", rows)
 
     @property
     def stated(self) -> bool:
@@ -185,13 +206,8 @@ class Caps:
 
     def to_json(self) -> dict[str, Any]:
         """The caps that are stated, by name."""
-        rows = self.rows_per_person
-        caps = {
-            "rows_per_person": dict(rows) if isinstance(rows, Mapping) else rows,
-            "groups_per_person": self.groups_per_person,
-            "rows_per_group": self.rows_per_group,
-        }
-        return {name: value for name, value in caps.items() if value is not None}
+        caps: dict[str, Any] = codec.write(self, Caps)
+        return caps
 
     def __str__(self) -> str:
         within = _within(self.groups_per_person, self.rows_per_group)
@@ -230,8 +246,8 @@ def _listed(parts: Iterable[str]) -> str:
 
 
 def _cap(name: str, value: Number | None) -> int | None:
-    if value is None:
-        return None
+    if value is None or (type(value) is int and 0 < value <= _MOST):
+        return value
     cap = whole(name, value)
     if cap > _MOST:
         raise InvalidParameter(name, value, f"is more than {_MOST:,}", hint="leave it out if nothing is to be capped")
@@ -239,6 +255,7 @@ def _cap(name: str, value: Number | None) -> int | None:
 
 
 @final
+@codec.complete
 @dataclass(frozen=True, slots=True)
 class CapLine:
     """One choice of caps: the margin of the noise, and bounds of the share of rows that it leaves out.
@@ -256,10 +273,6 @@ class CapLine:
     error: float
     grouped: bool = False
 
-    def to_json(self) -> dict[str, Any]:
-        """All fields by name, as JSON."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
     def __str__(self) -> str:
         low, high, estimate = (rough_percent(share, 2) for share in (self.low, self.high, self.estimate))
         span = f"{low} to {high}" if self.high < 1 else f"at least {low}"
@@ -270,6 +283,7 @@ class CapLine:
 
 
 @final
+@codec.complete
 @dataclass(frozen=True, slots=True, repr=False)
 class LeftOut:
     """The share of a table's rows that caps leave out: between `low` and `high`, about `estimate`.
@@ -296,25 +310,6 @@ class LeftOut:
     def is_known(self) -> bool:
         """Whether bounds of the share are known."""
         return self.low is not None
-
-    def to_json(self) -> dict[str, Any]:
-        """All fields by name, as JSON."""
-        return {
-            "low": self.low,
-            "high": self.high,
-            "estimate": self.estimate,
-            "likely": self.likely,
-            "confidence": str(self.confidence),
-            "why": self.why,
-            "profiled": self.profiled,
-            "lines": [line.to_json() for line in self.lines],
-        }
-
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> LeftOut:
-        """Read what `to_json` wrote."""
-        lines = tuple(CapLine(**line) for line in content["lines"])
-        return cls(**{**content, "confidence": open_probability("confidence", content["confidence"]), "lines": lines})
 
     def __str__(self) -> str:
         if self.low is None or self.high is None or self.estimate is None:

@@ -305,7 +305,7 @@ class RemoteSession:
     def caps(self) -> Caps:
         """The custodian's caps: how much of one person counts, unless a question states allowed caps of its own."""
         document = self._described["caps"]
-        return Caps() if document is None else Caps.of(**document)
+        return Caps() if document is None else Caps(**document)
 
     @cached_property
     def catalog(self) -> Catalog:

@@ -245,7 +245,7 @@ class Terms:
                 "is unknown",
                 hint=Advice("{caps}", "{rows_per_person}", caps="best", rows_per_person=4),
             )
-        caps = Caps.of(*(stated_terms.get(name) for name in ("groups_per_person", "rows_per_group", "rows_per_person")))
+        caps = Caps(*(stated_terms.get(name) for name in ("groups_per_person", "rows_per_group", "rows_per_person")))
         return cls(
             spend, stated_terms.get("margin"), share, sure, keys, stated_terms.get("n"), caps, "caps" in stated_terms
         )

@@ -194,7 +194,8 @@ def protect(
     privacy_unit = _unit(unit)
     checked_neighbours(neighbours)
     promise = _budget(budget, privacy_unit, neighbours)
-    stated_caps = Caps.of(groups_per_person, rows_per_group, rows_per_person)
+    stated: Any = (groups_per_person, rows_per_group, rows_per_person)  # numbers; caps are whole ones
+    stated_caps = Caps(*stated)
     if privacy_unit == ROW and stated_caps.stated:
         raise nothing_to_cap()
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)

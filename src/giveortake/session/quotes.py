@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import json
-import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
-from giveortake import exact
+from giveortake import codec, exact
 from giveortake.answers.render import FOR_NOISE
 from giveortake.answers.terms import Caps, Confidence, LeftOut
 from giveortake.arguments import TO_SAVE, told_by_name
-from giveortake.errors import GiveOrTakeError, InvalidParameter
+from giveortake.errors import InvalidParameter
+from giveortake.privacy import Guarantee
 from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session.refusals import unfitting
 from giveortake.session.render import ASKED_BEFORE, WAITS, quote_page, shown_margin
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
 
-    from giveortake.privacy import Guarantee
+    Cell: TypeAlias = Any  # whoever reads a fact knows which it is
+else:
+    Cell = bool | int | float | str | Fraction | tuple[str, ...] | None
 
-FORMAT = 2
 _SHOWN = 12  # lines of the table in a text
+
+codec.scalar(Guarantee, promise_to_json, promise_from_json, {"type": "object"}, shape="object")
 
 
 @final
+@codec.complete
 @dataclass(frozen=True, slots=True)
 class Quote:
     """The price of a request, the margins of its answer, what would remain, and what would make it cheaper.
@@ -49,16 +53,16 @@ class Quote:
     spend: str
     cost: Guarantee | None  # None if no row is read
     share: Fraction | None
-    remaining: Any
+    remaining: Fraction | Mapping[str, Fraction] | Mapping[Fraction, Fraction] | None
     admitted: bool
     confidence: Confidence
     paid: bool = False
     approval: bool = False
     used_after: Fraction | None = None
-    margins: Mapping[str, float | str | None] = field(default_factory=dict)
+    margins: Mapping[str, int | float | str | None] = field(default_factory=dict)
     spans: Mapping[str, float] = field(default_factory=dict)
-    lines: tuple[Mapping[str, Any], ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    lines: tuple[Mapping[str, Cell], ...] = ()
+    facts: Mapping[str, Cell] = field(default_factory=dict)
     noise: Mapping[str, str] = field(default_factory=dict)
     keys: str | None = None
     caps: Caps | None = None
@@ -143,92 +147,14 @@ class Quote:
     # -- JSON -----------------------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """The quote as JSON, for programs: numbers are doubles, and `exact` holds the exact fractions."""
-        document = {
-            "format": FORMAT,
-            "kind": self.kind,
-            "title": self.title,
-            "spend": self.spend,
-            "cost": repr(self.cost),
-            "promise": None if self.cost is None else promise_to_json(self.cost),
-            "share": None if self.share is None else float(self.share),
-            "margins": {name: _finite(margin) for name, margin in self.margins.items()},
-            "lines": [{name: _plain(cell) for name, cell in line.items()} for line in self.lines],
-            "facts": {name: _plain(fact) for name, fact in self.facts.items()},
-            "confidence": str(self.confidence),
-            "confidence_over": self.confidence.over,
-            "noise": dict(self.noise),
-            "keys": self.keys,
-            "caps": None if self.caps is None else self.caps.to_json(),
-            "contributions": self.contributions,
-            "left_out": None if self.left_out is None else self.left_out.to_json(),
-            "worthless": self.worthless,
-            "doubt": self.doubt,
-            "used_after": None if self.used_after is None else float(self.used_after),
-            "remaining": _remaining_to_json(self.remaining),
-            "admitted": self.admitted,
-            "paid": self.paid,
-            "approval": self.approval,
-            "spans": dict(self.spans),
-            "notes": list(self.notes),
-            "advice": list(self.advice),
-            "exact": {
-                "share": None if self.share is None else str(self.share),
-                "used_after": None if self.used_after is None else str(self.used_after),
-                "unbounded": [name for name, margin in self.margins.items() if margin is not _finite(margin)],
-            },
-        }
-        return json.dumps(document, ensure_ascii=False, allow_nan=False)
+        """The quote as JSON, for programs: margins are numbers, and what is exact is a fraction, such as "1/10"."""
+        return json.dumps(codec.write(self, Quote), ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Quote:
         """The quote that `to_json` wrote. Any other text is refused with one message."""
-        try:
-            document = json.loads(text)
-            if document["format"] != FORMAT:
-                raise InvalidParameter("text", "the document", "was made by another version", hint="upgrade giveortake")
-            return cls.from_document(document)
-        except GiveOrTakeError:
-            raise
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError, ArithmeticError):
-            raise InvalidParameter("text", "the document", "is not a quote in JSON, or a damaged one") from None
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any], remaining: Any = None) -> Quote:
-        """The quote of a parsed document; `remaining` replaces what it says of the budget."""
-        unbounded, share, used = (document["exact"][name] for name in ("unbounded", "share", "used_after"))
-        left_out, promise, caps = document["left_out"], document["promise"], document["caps"]
-        plain = (
-            "kind",
-            "title",
-            "spend",
-            "admitted",
-            "paid",
-            "approval",
-            "keys",
-            "contributions",
-            "worthless",
-            "doubt",
-        )
-        fields: dict[str, Any] = {name: document[name] for name in plain}
-        fields |= {name: dict(document[name]) for name in ("noise", "facts", "spans")}
-        return cls(
-            **fields,
-            cost=None if promise is None else promise_from_json(promise),
-            share=None if share is None else Fraction(share),
-            used_after=None if used is None else Fraction(used),
-            margins={name: math.inf if name in unbounded else margin for name, margin in document["margins"].items()},
-            lines=tuple(
-                {name: tuple(cell) if isinstance(cell, list) else cell for name, cell in line.items()}
-                for line in document["lines"]
-            ),
-            confidence=Confidence(document["confidence"], document["confidence_over"]),
-            caps=None if caps is None else Caps.of(**caps),
-            left_out=None if left_out is None else LeftOut.from_json(left_out),
-            remaining=_remaining_from_json(document["remaining"]) if remaining is None else remaining,
-            notes=tuple(map(str, document["notes"])),
-            advice=tuple(map(str, document["advice"])),
-        )
+        quote: Quote = codec.value_of(Quote, text, what="quote")
+        return quote
 
 
 def fact_text(fact: Any) -> str:
@@ -251,33 +177,3 @@ def fact_text(fact: Any) -> str:
         case tuple() | list():
             return " × ".join(map(str, fact)) or "total"
     return str(fact)
-
-
-def _plain(cell: Any) -> Any:
-    match cell:
-        case Fraction():
-            return str(cell)
-        case tuple() | list():
-            return [_plain(part) for part in cell]
-        case float():
-            return _finite(cell)
-        case None | bool() | int() | str():
-            return cell
-    return str(cell)
-
-
-def _finite(margin: float | str | None) -> float | str | None:
-    return None if isinstance(margin, float) and not math.isfinite(margin) else margin
-
-
-def _remaining_to_json(remaining: Any) -> Any:
-    """What is left of the budget, for JSON: one number, or one for each account of a race."""
-    if isinstance(remaining, dict):
-        return {name: _remaining_to_json(amount) for name, amount in remaining.items()}
-    return str(remaining) if isinstance(remaining, Fraction | int) else remaining
-
-
-def _remaining_from_json(remaining: Any) -> Any:
-    if isinstance(remaining, dict):
-        return {name: _remaining_from_json(amount) for name, amount in remaining.items()}
-    return Fraction(remaining) if isinstance(remaining, str) else remaining

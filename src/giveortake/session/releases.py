@@ -150,7 +150,7 @@ class Reading:
     def _bound(self, earlier: PaidRelease | None) -> tuple[Bound[Any], Spend]:
         """The request on these tables, and what was spent on it."""
         content, mechanism = self.content, self.mechanism
-        terms = replace(self.terms, caps=Caps.of(**content["caps"])) if "caps" in content else self.terms
+        terms = replace(self.terms, caps=Caps(**content["caps"])) if "caps" in content else self.terms
         match self.kind:
             case "questions":
                 return self._questions(earlier)
@@ -180,7 +180,7 @@ class Reading:
         if earlier is not None:
             refined = replace(earlier, priced=replace(earlier.priced, question=queries[0].question))
             return RefinementRequest(refined).bind(mechanism, self.terms), spend
-        caps = tuple(Caps.of(**query["caps"]) for query in listed)
+        caps = tuple(Caps(**query["caps"]) for query in listed)
         kind = "query" if len(queries) == 1 else "batch"
         each = tuple(_spend(query["spend"]) for query in listed)
         return BoundQuestions(kind, mechanism, tuple(queries), caps, spends=each), spend

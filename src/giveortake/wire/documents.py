@@ -12,9 +12,11 @@ import datetime as dt
 import json
 import math
 import re
+from dataclasses import fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake import codec
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import fraction_text, read_fraction
 from giveortake.ledger import Entry, ReleaseRecord
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from giveortake.session import Session
     from giveortake.session.session import Query
     from giveortake.workload.results import WorkloadAnswer
+
+_QUOTED = tuple(field.name for field in fields(Quote))
 
 
 def profile_document(profile: Profile) -> dict[str, Any]:
@@ -133,12 +137,13 @@ def amount_of(document: dict[str, Any]) -> Fraction | Balance:
 
 def quote_document(quote: Quote, standing: dict[str, Any]) -> dict[str, Any]:
     """A quote as a document, with the state of the asker's budget."""
-    return {**json.loads(quote.to_json()), "standing": standing}
+    return {**codec.write(quote, Quote), "standing": standing}
 
 
-def quote_of(document: dict[str, Any]) -> Quote:
-    """The quote in a document."""
-    return Quote.from_document(document, amount_of(document["standing"]["remaining"]))
+def quote_of(document: Mapping[str, Any]) -> Quote:
+    """The quote in a document; a service says more beside it."""
+    quote: Quote = codec.read(Quote, {name: document[name] for name in _QUOTED}, what="quote")
+    return quote
 
 
 def release_document(record: ReleaseRecord) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from urllib.parse import quote as in_address
 
 from giveortake.answers.column import NUMBERS, Column
 from giveortake.answers.text import number_text, printable
+from giveortake.codec import fraction_text
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import decimal, decimal_down, decimal_up, percent
 from giveortake.ledger.rules.releases import minute, price_of, request_text, without_repeats
@@ -54,7 +55,7 @@ from giveortake.server.console.views import (
 )
 from giveortake.server.responses import Refusal, malformed
 from giveortake.server.routes import PLACE, RELEASE, Call, Result, Route, Schema, object_of, text
-from giveortake.wire.documents import release_of
+from giveortake.wire.documents import quote_of, release_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -326,8 +327,10 @@ async def refinement(call: Call, form: Form, answer: Answer, record: dict[str, A
     quote: Any = await patiently(analyst_routes.quote, at(call, sql=form.sql, terms=form.terms))
     standing = quote["standing"]
     if quote.get("paid"):
-        used = float(standing.get("given") or 0) + float(standing.get("own") or 0) + float(quote["share"] or 0)
-        quote = {**quote, "used_after": used, "admitted": used <= 1, "paid": False}
+        used = (
+            float(standing.get("given") or 0) + float(standing.get("own") or 0) + float(Fraction(quote["share"] or 0))
+        )
+        quote = {**quote, "used_after": fraction_text(Fraction(used)), "admitted": used <= 1, "paid": False}
     view = quote_view(quote, form)
     leaves = view["leaves"].partition(" · ")[0]
     return {
@@ -336,7 +339,7 @@ async def refinement(call: Call, form: Form, answer: Answer, record: dict[str, A
         "paid": False,
         "admitted": quote["admitted"],
         "leaves": leaves if leaves.startswith("leaves") else "",
-        "margins": list(_margins(answer, quote["margins"])),
+        "margins": list(_margins(answer, quote_of(quote).margins)),
     }
 
 
@@ -357,7 +360,7 @@ def _refines(record: dict[str, Any]) -> list[str]:
     return [str(release_id) for release_id in references]
 
 
-def _margins(answer: Answer, quoted_margins: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _margins(answer: Answer, quoted_margins: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Column names, the widest margin now, and about what it would be: answers are averaged by their precision."""
     for column in answer.estimates:
         new = quoted_margins.get(column.name)

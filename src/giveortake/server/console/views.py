@@ -28,7 +28,6 @@ from giveortake.answers import Answer
 from giveortake.answers.answer import told_without_key
 from giveortake.answers.column import NUMBERS
 from giveortake.answers.render import shown_cells
-from giveortake.answers.terms import LeftOut
 from giveortake.answers.text import printable
 from giveortake.engines.sql.dialect import double_quoted
 from giveortake.errors import InvalidParameter
@@ -40,6 +39,7 @@ from giveortake.privacy.documents import promise_from_json
 from giveortake.server.console.charts import USUAL_ROWS, margin_number, meter
 from giveortake.server.responses import Refusal
 from giveortake.server.routes import Reply, object_of, text
+from giveortake.wire.documents import quote_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -557,25 +557,25 @@ def _citation(answer: Answer) -> str:
     return f"Release {answer.release_id}, made with giveortake; intervals of {confidence}.{promise}{caps}"
 
 
-def quote_view(quote: Mapping[str, Any], form: Form) -> dict[str, Any]:
+def quote_view(document: Mapping[str, Any], form: Form) -> dict[str, Any]:
     """A quote as the workbench shows it."""
-    left_out = None if quote.get("left_out") is None else LeftOut.from_json(quote["left_out"])
-    spans = quote.get("spans", {})
+    quote = quote_of(document)
+    margins = quote.margins
     return {
-        "admitted": quote["admitted"],
-        "paid": is_paid(quote),
-        "approval": bool(quote.get("approval")),
-        "margins": [(name, margin_in_words(margin, spans.get(name))) for name, margin in quote["margins"].items()],
-        "percent": decimal(100 * Fraction(quote["confidence"])),
+        "admitted": quote.admitted,
+        "paid": quote.paid,
+        "approval": quote.approval,
+        "margins": [(name, margin_in_words(margin, quote.spans.get(name))) for name, margin in margins.items()],
+        "percent": decimal(100 * quote.confidence),
         "over": "each",
-        "of_rows": any(str(margin).endswith(" / n") for margin in quote["margins"].values()),
-        "counts": quote.get("contributions") or "",
-        "keyed": "" if quote["keys"] == "none" else quote["keys"],
-        "worthless": quote.get("worthless") or quote.get("doubt") or "",
-        "notes": [*quote.get("notes", ()), *(f"cheaper: {advice}" for advice in quote.get("advice", ()))],
-        "left_out": "" if left_out is None else str(left_out),
-        "lines": [] if left_out is None else list(map(str, left_out.lines)),
-        "leaves": _leaves(quote, form),
+        "of_rows": any(str(margin).endswith(" / n") for margin in margins.values()),
+        "counts": quote.contributions or "",
+        "keyed": "" if quote.keys == "none" else quote.keys,
+        "worthless": quote.worthless or quote.doubt or "",
+        "notes": [*quote.notes, *(f"cheaper: {advice}" for advice in quote.advice)],
+        "left_out": "" if quote.left_out is None else str(quote.left_out),
+        "lines": [] if quote.left_out is None else list(map(str, quote.left_out.lines)),
+        "leaves": _leaves(document, form),
     }
 
 
@@ -596,7 +596,7 @@ def _leaves(quote: Mapping[str, Any], form: Form) -> str:
         return f"leaves {about}ε = {amount(after)} of {whole(standing)} · {again}"
     if used is None:
         return again
-    return f"leaves about {rough_percent(max(0.0, 1 - used))} of {whole(standing)} · {again}"
+    return f"leaves about {rough_percent(max(0.0, 1 - float(Fraction(used))))} of {whole(standing)} · {again}"
 
 
 def standing_view(
@@ -605,7 +605,7 @@ def standing_view(
     """A budget: what is spent, what was given to analysts, what a question would take, and what is left."""
     allotted, own = float(standing.get("given") or 0.0), float(standing.get("own") or 0.0)
     used = allotted + own
-    after = used if quote is None else float(quote.get("used_after") or used)
+    after = used if quote is None else float(Fraction(quote["used_after"] or used))
     share = max(0.0, after - used)
     return {
         "promise": standing.get("budget"),
@@ -678,10 +678,10 @@ def margin_in_words(margin: object, span: float | None = None) -> str:
     >>> margin_in_words("the values up to 1,206.3 ranks away"), margin_in_words(12.0), margin_in_words("375 / n")
     ('the values up to 1,207 ranks away', '± 12', '± 0.375 if a group has 1,000 rows')
     """
+    if margin is None or margin == math.inf:
+        return "by the data"
     if isinstance(margin, int | float):
         return f"± {brief(float(margin))}" if margin < 1000 else f"± {margin:,.0f}"
-    if margin is None:
-        return "by the data"
     part = margin_number(margin, span)
     if part is not None:
         return f"± {brief(part)} if a group has {USUAL_ROWS:,} rows"
