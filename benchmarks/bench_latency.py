@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 import giveortake as gt
+from giveortake.ledger import Charge
 from giveortake.privacy.events import Laplace
 from harness.report import Case, Report, below, slower_at_most, timed
 
@@ -73,7 +74,7 @@ def measure(report: Report, s: Session, book: Ledger) -> None:
         s.sql(COUNT).answer(epsilon=f"0.00{next(numbers)}")
 
     def commits() -> None:
-        book.settle(book.reserve(Laplace(next(numbers)), dataset="trips"), {"n": [41, 43, 47]})
+        book.settle(book.reserve(Charge(Laplace(next(numbers)), dataset="trips")), {"n": [41, 43, 47]})
 
     def quote_curve() -> None:
         for _ in range(9):

@@ -21,6 +21,7 @@ from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
 from bench_crash import server
+from giveortake.ledger import Charge
 from giveortake.ledger.chain.index import EntryIndex, Sieve
 from giveortake.ledger.opening import opened
 from giveortake.ledger.state.checkpoints import EVERY
@@ -38,7 +39,6 @@ ASKED: dict[str, Any] = {
     "dataset": "visits",
     "version": "1",
     "event": EVENT.to_dict(),
-    "request": None,
     "answered_by": None,
 }
 
@@ -148,7 +148,7 @@ def write(ledger: Ledger, first: int, last: int) -> None:
             assert guard is not None  # noqa: S101 (it has a budget)
             guards[level] = after = guard.copy()
             after.charge(EVENT)
-            asker = {"analyst": f"analyst {analyst}", "key": f"key {number}", "question": f"question {number}"}
+            asker = {"analyst": f"analyst {analyst}", "key": f"key {number}", "name": f"question {number}"}
             content = ASKED | asker | {"id": token_hex(12), "levels": {str(level): None}}
             paid = transaction.add("reserved", content, {level: after})
             transaction.add("settled", {"reservation": paid.number, "answer": {"n": number}})
@@ -185,7 +185,7 @@ def child(what: str, where: str, *more: str) -> dict[str, Any]:
             case "lengthen":  # until the next charge would write a checkpoint
                 while ledger.chain.length - ledger.chain._state.hashes.base < EVERY - 1:  # noqa: SLF001 (what is measured)
                     key = f"longer {time.time_ns()}"
-                    ledger.reserve(EVENT, dataset="visits", analyst="analyst 0", key=key, question=key)
+                    ledger.reserve(Charge(EVENT, dataset="visits", analyst="analyst 0", key=key, name=key))
             case "charge":
                 found |= waited(ledger, more[0])
             case "verify":
@@ -200,7 +200,7 @@ def waited(ledger: Ledger, name: str, times: int = 600) -> dict[str, float]:
     for number in range(times):
         start = time.perf_counter()
         key = f"{name} {time.time_ns()} {number}"
-        paid = ledger.reserve(EVENT, dataset="visits", analyst="analyst 0", key=key, question=key)
+        paid = ledger.reserve(Charge(EVENT, dataset="visits", analyst="analyst 0", key=key, name=key))
         ledger.settle(paid, {"n": number})
         took.append(time.perf_counter() - start)
     cuts = quantiles(took, n=100)

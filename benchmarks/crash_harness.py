@@ -23,6 +23,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import BudgetExceeded, LedgerError
+from giveortake.ledger import Charge
 from giveortake.ledger.opening import opened
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
@@ -208,7 +209,7 @@ def write(where: str, log: Path, writer: int, at: Callable[[str], None], end: in
                 registered = group
             line: dict[str, Any] = {"number": number, "analyst": name, "key": key}
             try:
-                paid = ledger.reserve(CHARGE, dataset=f"data-{group}", analyst=name, key=key, request={"sql": key})
+                paid = ledger.reserve(Charge(CHARGE, dataset=f"data-{group}", analyst=name, key=key, name=[name, key]))
                 line["answer"] = ledger.settle(paid, {"noise": secrets.token_hex(8)})
             except BudgetExceeded:
                 line["answer"] = None

@@ -12,6 +12,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from giveortake.errors import BudgetExceeded
+from giveortake.ledger import Charge
 from giveortake.ledger.opening import opened
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
@@ -33,7 +34,7 @@ def main() -> int:
             ledger.population(f"people-{turn}", budget=PureDP(0.3))
             ledger.dataset(f"data-{turn}", population=f"people-{turn}")
             for _ in range(2):
-                ledger.reserve(TENTH, dataset=f"data-{turn}")
+                ledger.reserve(Charge(TENTH, dataset=f"data-{turn}"))
     clients = [context.Process(target=race, args=(where, rounds, gate, wins)) for _ in range(PROCESSES)]
     for client in clients:
         client.start()
@@ -61,7 +62,7 @@ def run(ledger: Ledger, rounds: int, gate: Any, wins: Any) -> None:
     for turn in range(rounds):
         gate.wait()
         try:
-            ledger.reserve(TENTH, dataset=f"data-{turn}")
+            ledger.reserve(Charge(TENTH, dataset=f"data-{turn}"))
         except BudgetExceeded:
             continue
         with wins.get_lock():

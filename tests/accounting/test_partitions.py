@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import giveortake as gt
 from cases import all_cases, some_examples
 from giveortake.accounting.filters import Filter
+from giveortake.ledger import Charge
 from giveortake.privacy import events
 from giveortake.privacy.events import Event, InPart
 
@@ -138,6 +139,6 @@ def test_a_ledger_charges_parts_together_and_verifies() -> None:
         book.dataset("d", population="p")
         event = events.Pure("0.4")
         for part in range(4):
-            book.reserve(InPart(event, event, 9, part), dataset="d")
+            book.reserve(Charge(InPart(event, event, 9, part), dataset="d"))
         assert book.levels()[0].spent == Fraction(4, 10)
         assert book.verify().reservations == 4

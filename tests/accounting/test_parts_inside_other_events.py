@@ -17,6 +17,7 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from giveortake.exact import log_up
+from giveortake.ledger import Charge
 from giveortake.privacy import Guarantee, events
 from giveortake.privacy.events import Composed, Event, InPart, Repeated
 
@@ -166,7 +167,7 @@ def test_a_person_with_two_rows_is_charged_for_rows_that_move() -> None:
         book.population("p", budget=gt.PureDP(100, neighbours="change-one"), unit="person")
         book.dataset("d", population="p", unit=gt.ROW, rows_per_person=2)
         for each in IN_BOTH:
-            book.reserve(each, dataset="d")
+            book.reserve(Charge(each, dataset="d"))
         spent = book.levels()[0].spent
         assert isinstance(spent, Fraction)
         assert spent >= math.log(worst_ratio((0, 1), changed_rows=2)) * (1 - 1e-12)

@@ -11,6 +11,7 @@ import pytest
 import giveortake as gt
 from giveortake import cli
 from giveortake.errors import AccessDenied, ApprovalDenied, ApprovalRequired
+from giveortake.ledger import Charge
 
 EVIL = "eve\x1b[2J"
 
@@ -40,10 +41,10 @@ def test_an_analyst_is_added_asks_is_revoked_and_readmitted(book: Path, capsys: 
     assert all(fact in told for fact in ("ann", "visits", "letters", "ε = 0.5"))
     event = gt.accounting.events.Pure("0.1")
     with gt.ledger.open(book) as ledger:
-        ledger.reserve(event, dataset="letters", analyst="ann")
+        ledger.reserve(Charge(event, dataset="letters", analyst="ann"))
     assert admin(book, "analyst", "revoke", "ann", "--reason", "left the house") == 0
     with gt.ledger.open(book) as ledger, pytest.raises(AccessDenied):
-        ledger.reserve(event, dataset="letters", analyst="ann")
+        ledger.reserve(Charge(event, dataset="letters", analyst="ann"))
     capsys.readouterr()
     assert admin(book, "analyst", "list") == 0
     shown = capsys.readouterr().out
@@ -51,7 +52,7 @@ def test_an_analyst_is_added_asks_is_revoked_and_readmitted(book: Path, capsys: 
     assert "revoked: ann" in shown
     assert admin(book, "analyst", "readmit", "ann", "--reason", "came back") == 0
     with gt.ledger.open(book) as ledger:
-        ledger.reserve(event, dataset="letters", analyst="ann")
+        ledger.reserve(Charge(event, dataset="letters", analyst="ann"))
     capsys.readouterr()
     assert admin(book, "analyst", "list") == 0
     assert "revoked" not in capsys.readouterr().out
@@ -93,7 +94,7 @@ def test_a_change_says_what_it_takes_from_the_people_and_what_it_leaves_them(
         ledger.population("patients", budget=gt.ApproxDP(3, "1e-6"), unit="person_id")
         ledger.dataset("visits", population="patients")
         ledger.analyst("ann", datasets=["visits"], budget=gt.PureDP(1))
-        ledger.reserve(gt.accounting.events.Pure("0.5"), dataset="visits")
+        ledger.reserve(Charge(gt.accounting.events.Pure("0.5"), dataset="visits"))
     assert admin(book, "budget", "change", "--analyst", "ann", "--budget", "1.2", "--reason", "more") == 0
     told = " ".join(capsys.readouterr().out.split())
     assert re.search("patients: 40 %.* ε ≤ 1.5 .* ε ≤ 0.3 ", told)
@@ -192,14 +193,14 @@ def test_a_token_is_issued_shown_once_listed_and_revoked(book: Path, capsys: pyt
 def test_a_large_spend_is_shown_with_what_it_asks_and_decided(book: Path, capsys: pytest.CaptureFixture[str]) -> None:
     event = gt.accounting.events.Pure("0.25")
     asked: Any = {
-        "question": "q",
+        "name": "q",
         "description": "count rows in visits",
         "record": {"questions": [{"sql": f"SELECT {EVIL}"}]},
     }
     with gt.ledger.open(book) as ledger:
         ledger.analyst("ann", datasets=["visits"], budget=gt.PureDP(1), approval_above=gt.PureDP("0.1"))
         with pytest.raises(ApprovalRequired) as waits:
-            ledger.reserve(event, dataset="visits", analyst="ann", **asked)
+            ledger.reserve(Charge(event, dataset="visits", analyst="ann", **asked))
     request = str(waits.value.request)
     assert admin(book, "approval", "list") == 0
     shown = capsys.readouterr().out
@@ -207,13 +208,13 @@ def test_a_large_spend_is_shown_with_what_it_asks_and_decided(book: Path, capsys
     assert "\x1b" not in shown
     assert admin(book, "approval", "deny", request, "--reason", "too fine", "--by", "olga") == 0
     with gt.ledger.open(book) as ledger, pytest.raises(ApprovalDenied, match="too fine"):
-        ledger.reserve(event, dataset="visits", analyst="ann", **asked)
+        ledger.reserve(Charge(event, dataset="visits", analyst="ann", **asked))
     capsys.readouterr()
     assert admin(book, "approval", "list") == 0
     assert "too fine, by olga" in capsys.readouterr().out
     assert admin(book, "approval", "approve", request, "--reason", "after all", "--expires", "2099-01-31") == 0
     with gt.ledger.open(book) as ledger:
-        assert ledger.reserve(event, dataset="visits", analyst="ann", **asked).fresh
+        assert ledger.reserve(Charge(event, dataset="visits", analyst="ann", **asked)).fresh
     assert admin(book, "approval", "approve", "7", "--reason", "?") == 2
     assert "no request 7 waits" in capsys.readouterr().err
 

@@ -17,6 +17,7 @@ import pytest
 import giveortake as gt
 from giveortake import cli
 from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.ledger import Charge
 from giveortake.privacy import events
 from tiers import tiered
 from waiting import until
@@ -258,7 +259,7 @@ def test_a_charge_in_a_part_is_shown_at_its_dearer_case(capsys: pytest.CaptureFi
     with gt.ledger.open("parts.ledger") as book:
         book.population("p", budget=gt.PureDP(5, neighbours="change-one"))
         book.dataset("d", population="p")
-        book.reserve(events.InPart(events.Pure("0.01"), events.Pure(1), 7, 0), dataset="d")
+        book.reserve(Charge(events.InPart(events.Pure("0.01"), events.Pure(1), 7, 0), dataset="d"))
     assert cli.main(["ledger", "show", "parts.ledger"]) == 0
     assert "d: ε = 1" in capsys.readouterr().out
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from giveortake.ledger import Ledger
+from giveortake.ledger import Charge, Ledger
 from giveortake.privacy import ApproxDP, PureDP
 from giveortake.privacy.events import Laplace
 
@@ -25,7 +25,7 @@ def fill(ledger: Ledger, charges: int = 8) -> None:
 def ask(ledger: Ledger, number: int) -> None:
     analyst = (None, "ann", "bob")[number % 3]
     key, question = str(number), f"how many {number}?"
-    paid = ledger.reserve(TENTH, dataset="d", analyst=analyst, key=key, question=question)
+    paid = ledger.reserve(Charge(TENTH, dataset="d", analyst=analyst, key=key, name=question))
     if number % 4 == 3:
         ledger.keep(paid, 0, {"n": number})
         ledger.keep(paid, 1, {"n": -number})
@@ -39,8 +39,8 @@ def told(ledger: Ledger, charges: int = 8) -> Any:
     for number in range(charges):
         analyst = (None, "ann", "bob")[number % 3]
         question = f"how many {number}?"
-        found = ledger.reserve(TENTH, dataset="d", analyst=analyst, key=str(number), question=question)
-        again = ledger.is_paid(TENTH, dataset="d", analyst=analyst, question=question)
+        found = ledger.reserve(Charge(TENTH, dataset="d", analyst=analyst, key=str(number), name=question))
+        again = ledger.is_paid(Charge(TENTH, dataset="d", analyst=analyst, name=question))
         asked.append((found, again, ledger.kept(found), ledger.release(found.id, analyst=analyst)))
     own = [ledger.entries(analyst=name) for name in ("ann", "bob")]
     return asked, own, ledger.levels(), ledger.failures(), ledger.burn_down(), [each.hash for each in ledger.history()]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from giveortake.errors import LedgerUnavailable
+from giveortake.ledger import Charge
 from giveortake.ledger import open as open_ledger
 from giveortake.ledger.opening import opened
 from giveortake.privacy import PureDP
@@ -40,8 +41,8 @@ def write_facts(where: str, log: Path) -> None:
 
 def reserve_and_die(where: str) -> None:
     """Have the turn of a question, charge it, and be killed before it is answered."""
-    with open_ledger(where) as ledger, ledger.turn("q", dataset="d", analyst="ann"):
-        ledger.reserve(Laplace(1000), dataset="d", analyst="ann", question="q")
+    with open_ledger(where) as ledger, ledger.turn(Charge(Laplace(1000), dataset="d", analyst="ann", name="q")):
+        ledger.reserve(Charge(Laplace(1000), dataset="d", analyst="ann", name="q"))
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -52,8 +53,8 @@ def ask_together(where: str, questions: int, log: Path) -> None:
     def run() -> None:
         with open_ledger(where) as ledger:
             for number in range(questions):
-                with ledger.turn(f"q{number}", dataset="d", analyst="ann"):
-                    paid = ledger.reserve(Laplace(1000), dataset="d", analyst="ann", question=f"q{number}")
+                with ledger.turn(Charge(Laplace(1000), dataset="d", analyst="ann", name=f"q{number}")):
+                    paid = ledger.reserve(Charge(Laplace(1000), dataset="d", analyst="ann", name=f"q{number}"))
                     if not paid.settled and not paid.fresh:
                         ledger.begin_again(paid)
                     answer = paid.answer if paid.settled else ledger.settle(paid, secrets.token_hex(8))
@@ -76,12 +77,12 @@ def fill_the_disk(where: str, log: Path) -> None:
     with open_ledger(where) as ledger, log.open("w", encoding="ascii") as lines:
         for number in range(1000):
             try:
-                ledger.settle(ledger.reserve(Laplace(10), dataset="d", key=str(number)), "x" * 500)
+                ledger.settle(ledger.reserve(Charge(Laplace(10), dataset="d", key=str(number))), "x" * 500)
             except LedgerUnavailable:
                 break
             released = number + 1
         try:
-            ledger.reserve(Laplace(10), dataset="d", request="y" * 50_000)
+            ledger.reserve(Charge(Laplace(10), dataset="d", name="y" * 50_000))
         except LedgerUnavailable:
             lines.write(str(released))
 
@@ -97,7 +98,7 @@ def use_a_closed_folder(where: str, log: Path) -> None:
     with open_ledger(where, mark=mark, read_only=True) as ledger:
         facts.append(f"{ledger.dataset('d').spent} {ledger.verify().entries}")
     for attempt in (
-        lambda: open_ledger(where, mark=mark).reserve(Laplace(10), dataset="d"),
+        lambda: open_ledger(where, mark=mark).reserve(Charge(Laplace(10), dataset="d")),
         lambda: open_ledger(Path(where).with_name("new.ledger"), mark=Path(where).with_name("new.mark")),
     ):
         try:
@@ -114,7 +115,7 @@ def fork_with_open_ledgers(where: str, log: Path) -> None:
         for each in (ledger, memory):
             each.population("people", budget=PureDP(10))
             each.dataset("d", population="people")
-            each.reserve(Pure("0.1"), dataset="d", key="before")
+            each.reserve(Charge(Pure("0.1"), dataset="d", key="before"))
         children = []
         for child in range(4):
             pid = os.fork()
@@ -122,16 +123,16 @@ def fork_with_open_ledgers(where: str, log: Path) -> None:
                 code = 1
                 try:
                     for number in range(5):
-                        ledger.settle(ledger.reserve(Pure("0.1"), dataset="d", key=f"{child}-{number}"), number)
+                        ledger.settle(ledger.reserve(Charge(Pure("0.1"), dataset="d", key=f"{child}-{number}")), number)
                     try:
-                        memory.reserve(Pure("0.1"), dataset="d")
+                        memory.reserve(Charge(Pure("0.1"), dataset="d"))
                     except LedgerUnavailable:
                         code = 0
                 finally:
                     os._exit(code)
             children.append(pid)
         for number in range(5):
-            ledger.settle(ledger.reserve(Pure("0.1"), dataset="d", key=f"parent-{number}"), number)
+            ledger.settle(ledger.reserve(Charge(Pure("0.1"), dataset="d", key=f"parent-{number}")), number)
         codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
         spent = [each.population("people").spent for each in (ledger, memory)]
         log.write_text(f"{codes} {spent[0]} {spent[1]} {ledger.verify().answers}", encoding="ascii")
@@ -145,7 +146,7 @@ def fork_while_threads_charge(where: str, log: Path) -> None:
 
         def spend() -> None:
             for _ in range(60):
-                ledger.reserve(Pure("0.1"), dataset="d")
+                ledger.reserve(Charge(Pure("0.1"), dataset="d"))
 
         threads = [threading.Thread(target=spend) for _ in range(2)]
         for thread in threads:
@@ -156,7 +157,7 @@ def fork_while_threads_charge(where: str, log: Path) -> None:
             if pid == 0:
                 code = 1
                 try:
-                    ledger.reserve(Pure("0.1"), dataset="d")
+                    ledger.reserve(Charge(Pure("0.1"), dataset="d"))
                     ledger.close()
                     code = 0
                 finally:

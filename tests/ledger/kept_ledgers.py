@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ledger_places import FilePlace
 
-from giveortake.ledger import Ledger
+from giveortake.ledger import Charge, Ledger
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
 
@@ -22,7 +22,7 @@ def begin(ledger: Ledger) -> None:
 
 
 def charge(ledger: Ledger, key: str) -> Any:
-    return ledger.settle(ledger.reserve(TENTH, dataset="d", key=key), key)
+    return ledger.settle(ledger.reserve(Charge(TENTH, dataset="d", key=key)), key)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from ledger_places import place_of_rules as place
 from test_tokens import Clock
 
 from giveortake.errors import AllowanceExceeded, ApprovalDenied, ApprovalRequired, InvalidParameter, NotFound
-from giveortake.ledger import Ledger
+from giveortake.ledger import Charge, Ledger
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Pure
 
@@ -27,8 +27,8 @@ def clinic(ledger: Ledger) -> None:
 
 
 def ask(ledger: Ledger, analyst: str = "ann", **said: Any) -> Any:
-    known: Any = {"question": "how many", "description": "count rows in visits", "record": {"sql": "SELECT COUNT(*)"}}
-    return ledger.reserve(LARGE, dataset="visits", analyst=analyst, **{**known, **said})
+    known: Any = {"name": "how many", "description": "count rows in visits", "record": {"sql": "SELECT COUNT(*)"}}
+    return ledger.reserve(Charge(LARGE, dataset="visits", analyst=analyst, **{**known, **said}))
 
 
 def waiting(ledger: Ledger, analyst: str = "ann") -> int:
@@ -82,7 +82,7 @@ def test_what_is_asked_is_approved_under_whatever_key_and_once(place: Place) -> 
         assert again.value.request == asked.value.request
         ledger.approve(asked.value.request, reason="for the report")
         with pytest.raises(ApprovalRequired):
-            ask(ledger, key="another", question="how many else")
+            ask(ledger, key="another", name="how many else")
         paid = ask(ledger, key="another")
         assert paid.charged == ("ann",)
         ledger.settle(paid, {"n": 7})
@@ -94,11 +94,11 @@ def test_a_spend_that_has_no_name_is_approved_by_its_key(tmp_path: Path) -> None
     with FilePlace(tmp_path).open() as ledger:
         clinic(ledger)
         with pytest.raises(ApprovalRequired) as asked:
-            ask(ledger, question=None, key="nameless")
+            ask(ledger, name=None, key="nameless")
         ledger.approve(asked.value.request, reason="for the report")
         with pytest.raises(ApprovalRequired):
-            ask(ledger, question=None, key="nameless, too")
-        assert ask(ledger, question=None, key="nameless").charged == ("ann",)
+            ask(ledger, name=None, key="nameless, too")
+        assert ask(ledger, name=None, key="nameless").charged == ("ann",)
 
 
 def test_an_approval_that_is_over_is_asked_for_once_more(tmp_path: Path) -> None:
@@ -171,10 +171,10 @@ def test_requests_that_are_done_are_forgotten_but_the_last_and_checkpoints_say_t
         used = []
         for number in range(6):
             with pytest.raises(ApprovalRequired) as asked:
-                ask(ledger, question=f"question {number}")
+                ask(ledger, name=f"question {number}")
             used.append(asked.value.request)
             ledger.approve(used[-1], reason="yes")
-            ask(ledger, question=f"question {number}")
+            ask(ledger, name=f"question {number}")
         assert [each.request for each in ledger.approvals()] == [denied, *used[-3:]]
         ledger.verify()
     with place.open(every=7) as again:
@@ -189,9 +189,9 @@ def test_what_an_analyst_reads_of_their_requests_depends_on_nobody_else(
         clinic(ledger)
         for analyst, number in [("ann", 0), *(("bob", each) for each in range(5))]:
             with pytest.raises(ApprovalRequired) as asked:
-                ask(ledger, analyst, question=f"question {number}")
+                ask(ledger, analyst, name=f"question {number}")
             ledger.approve(asked.value.request, reason="yes")
-            ask(ledger, analyst, question=f"question {number}")
+            ask(ledger, analyst, name=f"question {number}")
         assert [each.state for each in ledger.approvals(analyst="ann")] == ["used"]
         assert len(ledger.approvals(analyst="bob")) == 2
         ledger.verify()
@@ -205,11 +205,11 @@ def test_an_analyst_of_whom_many_large_spends_wait_asks_for_no_more(
         clinic(ledger)
         for number in range(2):
             with pytest.raises(ApprovalRequired):
-                ask(ledger, question=f"question {number}")
+                ask(ledger, name=f"question {number}")
         length = len(ledger.history())
         with pytest.raises(AllowanceExceeded, match="2 of"):
-            ask(ledger, question="one more")
+            ask(ledger, name="one more")
         assert len(ledger.history()) == length
         with pytest.raises(ApprovalRequired):  # the same again is the request that waits, and others may wait too
-            ask(ledger, question="question 1")
+            ask(ledger, name="question 1")
         assert waiting(ledger, "bob")

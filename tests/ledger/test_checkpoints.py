@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from ledger_places import Place, place
 
 from giveortake.errors import GiveOrTakeError
-from giveortake.ledger import Ledger, restore
+from giveortake.ledger import Charge, Ledger, restore
 from giveortake.ledger.chain.entries import canonical
 from giveortake.ledger.opening import opened
 from giveortake.ledger.state.checkpoints import checkpoint_of
@@ -73,6 +73,7 @@ def test_a_checkpoint_is_the_same_in_every_process(tmp_path: Path) -> None:
     """Python hashes texts anew in every process: no order of a set may get into what is written down."""
     code = """
 import sys
+from giveortake.ledger import Charge
 from giveortake.ledger.opening import opened
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
@@ -82,7 +83,7 @@ with opened(sys.argv[1], every=9) as ledger:
         ledger.dataset("d", population="people")
         for name in map(str, range(8)):
             ledger.analyst(name, datasets=["d"], budget=PureDP(1))
-            ledger.reserve(Laplace(10), dataset="d", analyst=name)
+            ledger.reserve(Charge(Laplace(10), dataset="d", analyst=name))
     ledger.verify()
 """
     for seed in ("1", "2"):
@@ -133,11 +134,11 @@ def act(ledger: Ledger, step: str, number: int, paid: list[Any]) -> None:
         case "grant":
             ledger.analyst(analyst or "ann", datasets=["d"], budget=PureDP(1), approval_above=PureDP("1/2"))
         case "reserve":
-            paid.append(ledger.reserve(Laplace(20), dataset="d", analyst=analyst, question=str(len(paid) % 3)))
+            paid.append(ledger.reserve(Charge(Laplace(20), dataset="d", analyst=analyst, name=str(len(paid) % 3))))
         case "keyed":
-            paid.append(ledger.reserve(Laplace(20), dataset="d", analyst=analyst, key=str(number), question="0"))
+            paid.append(ledger.reserve(Charge(Laplace(20), dataset="d", analyst=analyst, key=str(number), name="0")))
         case "request":
-            ledger.reserve(Pure("3/4"), dataset="d", analyst=analyst, request={"profile": number})
+            ledger.reserve(Charge(Pure("3/4"), dataset="d", analyst=analyst, name={"profile": number}))
         case "settle" if paid:
             ledger.settle(paid[number % len(paid)], number)
         case "draw" if paid:

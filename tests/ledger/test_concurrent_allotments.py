@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from granted_ledgers import everyone
 
-from giveortake.ledger import Ledger
+from giveortake.ledger import Charge, Ledger
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Pure
 from tiers import tiered
@@ -36,7 +36,7 @@ def test_two_analysts_who_interleave_as_they_like_learn_no_more_than_the_sum_of_
                         seen = {"both": sum(after.values()), **after}
                         greatest = {name: max(most, seen[name]) for name, most in greatest.items()}
                 if is_admitted(ledger, loss, who, units):
-                    ledger.reserve(Pure(Fraction(units, 10)), dataset=f"of {who}", analyst=who)
+                    ledger.reserve(Charge(Pure(Fraction(units, 10)), dataset=f"of {who}", analyst=who))
                     loss[who] += units
             if set(strategy) == {moves[0]}:
                 ledger.verify()

@@ -11,7 +11,7 @@ from ledger_places import place_of_rules as place
 
 from giveortake import cli
 from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerMismatch
-from giveortake.ledger import Ledger
+from giveortake.ledger import Charge, Ledger
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP
 from giveortake.privacy.events import Gaussian, Laplace
 from giveortake.server import routes
@@ -24,7 +24,7 @@ def spending(ledger: Ledger, budget: Guarantee, people: str = "people", data: st
     ledger.dataset(data, population=people)
     event = TENTH if isinstance(budget, PureDP | ApproxDP) else Gaussian(10)
     for number in range(3):
-        ledger.reserve(event, dataset=data, question=str(number))
+        ledger.reserve(Charge(event, dataset=data, name=str(number)))
 
 
 BUDGETS: list[Guarantee] = [
@@ -46,7 +46,7 @@ def test_a_budget_is_lowered_to_what_was_spent_in_one_act(place: Place) -> None:
             assert lowered.own is not None
             assert lowered.own > Fraction(99, 100)
             with pytest.raises(BudgetExceeded):
-                ledger.reserve(TENTH, dataset=f"d{number}", question="more")
+                ledger.reserve(Charge(TENTH, dataset=f"d{number}", name="more"))
         ledger.verify()
 
 
@@ -54,7 +54,7 @@ def test_a_pure_budget_is_lowered_exactly_and_what_was_given_stays_given(place: 
     with place.open() as ledger:
         spending(ledger, PureDP(1))
         ledger.analyst("ann", datasets=["d"], budget=PureDP("0.5"))
-        ledger.reserve(TENTH, dataset="d", analyst="ann", question="q")
+        ledger.reserve(Charge(TENTH, dataset="d", analyst="ann", name="q"))
         people, ann = ledger.levels()[0], ledger.levels(analyst="ann")[0]
         assert ledger.change_budget(ann, "spent", reason="left").budget == PureDP("0.1")
         assert ledger.change_budget(people, "spent", reason="over").budget == PureDP("0.8")
@@ -70,7 +70,7 @@ def test_a_budget_is_lowered_while_others_charge(place: Place) -> None:
         def charge(_: int) -> int:
             with place.open() as other:
                 try:
-                    other.reserve(Laplace(100), dataset="d")
+                    other.reserve(Charge(Laplace(100), dataset="d"))
                 except BudgetExceeded:
                     return 0
                 return 1

@@ -8,7 +8,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.errors import LedgerMismatch, NotFound
-from giveortake.ledger import Ledger, Reservation
+from giveortake.ledger import Charge, Ledger, Reservation
 from giveortake.privacy import events
 
 
@@ -16,7 +16,7 @@ def _begun(ledger: Ledger) -> Reservation:
     ledger.population("people", budget=gt.ZCDP(1))
     ledger.dataset("visits", population="people")
     ledger.analyst("anna", datasets=["visits"], budget=gt.ZCDP("1/2"))
-    return ledger.reserve(events.ZCDP("1/4"), dataset="visits", analyst="anna", question="a run")
+    return ledger.reserve(Charge(events.ZCDP("1/4"), dataset="visits", analyst="anna", name="a run"))
 
 
 def test_what_is_drawn_is_kept_in_order_and_stays_what_it_is(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_what_is_drawn_is_kept_in_order_and_stays_what_it_is(tmp_path: Path) -> 
     with gt.ledger.open(tmp_path / "a.ledger") as ledger:
         assert ledger.kept(reservation) == [{"n": 5}, {"n": 7}]
         assert ledger.verify().entries == len(ledger.history())
-        again = ledger.reserve(events.ZCDP("1/4"), dataset="visits", analyst="anna", question="a run")
+        again = ledger.reserve(Charge(events.ZCDP("1/4"), dataset="visits", analyst="anna", name="a run"))
         assert (again.number, again.fresh, again.settled) == (reservation.number, False, False)
 
 

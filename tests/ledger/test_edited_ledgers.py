@@ -12,7 +12,7 @@ from checkpointed_ledger import EVERY, TENTH, ask, fill, told
 from ledger_places import FilePlace, Place, ServerPlace
 
 from giveortake.errors import LedgerDamaged, LedgerError, LedgerRolledBack
-from giveortake.ledger import reindex
+from giveortake.ledger import Charge, reindex
 from giveortake.ledger.chain.entries import asked_of, canonical, entries_of
 
 
@@ -105,7 +105,7 @@ def test_on_a_server_nobody_is_misled_either(server: str) -> None:
     _, _, name = old_key(place)
     place.sql("DELETE FROM finds WHERE name = ?", name)
     with place.open(every=10**9) as ledger, pytest.raises(LedgerDamaged, match="index"):
-        ledger.reserve(TENTH, dataset="d", key="0", question="how many 0?")
+        ledger.reserve(Charge(TENTH, dataset="d", key="0", name="how many 0?"))
     number, content = state(place)
     content["state"]["revoked"] = ["ann"]
     place.sql("UPDATE checkpoints SET content = ? WHERE number = ?", canonical(content), number)
@@ -137,7 +137,7 @@ def test_an_index_that_was_changed_misleads_nobody(attacked: Place, attack: str)
     with attacked.open(every=10**9) as ledger:
         before = ledger.levels(), len(ledger.history())
         with pytest.raises(LedgerDamaged, match="index"):
-            ledger.reserve(TENTH, dataset="d", key="0", question="how many 0?")
+            ledger.reserve(Charge(TENTH, dataset="d", key="0", name="how many 0?"))
         with pytest.raises(LedgerDamaged, match="index"):
             ledger.verify()
         assert (ledger.levels(), len(ledger.history())) == before  # nothing was charged, nothing is lost
@@ -154,7 +154,7 @@ def test_a_settled_reservation_is_never_answered_a_second_time(attacked: Place) 
         with pytest.raises(LedgerDamaged, match="index"):
             ledger.settle(number, {"n": "another"})
         with pytest.raises(LedgerDamaged, match="index"):
-            ledger.reserve(TENTH, dataset="d", key="0", question="how many 0?")
+            ledger.reserve(Charge(TENTH, dataset="d", key="0", name="how many 0?"))
 
 
 def test_an_answer_that_was_edited_before_the_last_checkpoint_is_not_given_out(attacked: Place) -> None:
@@ -168,7 +168,7 @@ def test_an_answer_that_was_edited_before_the_last_checkpoint_is_not_given_out(a
     attacked.sql("UPDATE entries SET body = ?, hash = ? WHERE number = ?", forged.body, forged.hash, number + 1)
     with attacked.open(every=10**9) as ledger:
         with pytest.raises(LedgerDamaged, match="replaced"):
-            ledger.reserve(TENTH, dataset="d", key="0", question="how many 0?")
+            ledger.reserve(Charge(TENTH, dataset="d", key="0", name="how many 0?"))
         with pytest.raises(LedgerError):
             ledger.verify()
 
@@ -198,7 +198,7 @@ def test_a_burn_down_that_was_changed_is_refused(attacked: Place, change: str) -
 def test_a_chunk_that_was_changed_is_refused(attacked: Place, array: str) -> None:
     attacked.sql("UPDATE chunks SET content = ? WHERE name = ?", bytes(8192), array)
     with pytest.raises(LedgerDamaged, match=array), attacked.open(every=10**9) as ledger:
-        ledger.reserve(TENTH, dataset="d", key="0", question="how many 0?")
+        ledger.reserve(Charge(TENTH, dataset="d", key="0", name="how many 0?"))
 
 
 def test_the_owner_has_indexes_derived_anew_while_others_have_it_open(attacked: Place) -> None:

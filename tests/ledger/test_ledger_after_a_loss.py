@@ -9,7 +9,7 @@ import pytest
 from ledger_places import Place, place
 
 from giveortake.errors import ApprovalRequired, IdempotencyConflict, InvalidParameter, LedgerMismatch, PopulationClosed
-from giveortake.ledger import restore
+from giveortake.ledger import Charge, restore
 from giveortake.privacy import PureDP, unit
 from giveortake.privacy.events import Pure
 
@@ -20,14 +20,14 @@ def test_an_answer_that_may_be_in_the_world_is_not_given_a_second_time(place: Pl
     with place.open() as ledger:
         ledger.population("people", budget=PureDP(1))
         ledger.dataset("d", population="people")
-        reserved = ledger.reserve(Pure("0.9"), dataset="d", key="k")
+        reserved = ledger.reserve(Charge(Pure("0.9"), dataset="d", key="k"))
         backup = place.backup()
         assert ledger.settle(reserved, 41) == 41
     place.put_back(backup)
     restore(place.where, reason="the disk died", charge=Pure("0.05"))
     with place.open() as ledger:
         with pytest.raises(LedgerMismatch, match="new charge"):
-            ledger.reserve(Pure("0.9"), dataset="d", key="k")
+            ledger.reserve(Charge(Pure("0.9"), dataset="d", key="k"))
         with pytest.raises(LedgerMismatch):
             ledger.settle(reserved, 57)
         ledger.verify()
@@ -39,22 +39,22 @@ def test_every_level_with_a_budget_is_closed_also_those_that_come_back_later(pla
         ledger.dataset("d", population="people")
         ledger.analyst("ann", datasets=["d"], budget=PureDP("0.1"))
         backup = place.backup()
-        ledger.reserve(TENTH, dataset="d", analyst="ann")
+        ledger.reserve(Charge(TENTH, dataset="d", analyst="ann"))
         ledger.population("others", budget=PureDP("0.1"))
         ledger.dataset("e", population="others")
-        ledger.reserve(TENTH, dataset="e")
+        ledger.reserve(Charge(TENTH, dataset="e"))
     place.put_back(backup)
     restore(place.where, reason="the disk died")
     with place.open() as ledger:
         ledger.change_budget(ledger.population("people"), PureDP(1), reason="all is known here")
         with pytest.raises(PopulationClosed, match="ann"):
-            ledger.reserve(TENTH, dataset="d", analyst="ann")
+            ledger.reserve(Charge(TENTH, dataset="d", analyst="ann"))
         ledger.population("others", budget=PureDP("0.1"))
         ledger.dataset("e", population="others")
         with pytest.raises(PopulationClosed, match="others"):
-            ledger.reserve(TENTH, dataset="e")
+            ledger.reserve(Charge(TENTH, dataset="e"))
         ledger.change_budget(ledger.population("others"), PureDP("0.1"), reason="nothing was asked")
-        ledger.reserve(TENTH, dataset="e")
+        ledger.reserve(Charge(TENTH, dataset="e"))
         ledger.verify()
 
 
@@ -63,7 +63,7 @@ def test_what_was_lost_is_charged_to_people_as_a_group_of_rows(place: Place) -> 
         ledger.population("people", budget=PureDP(1, unit=unit("person")))
         ledger.dataset("d", population="people", unit=PureDP(1).unit, rows_per_person=5)
         backup = place.backup()
-        ledger.reserve(TENTH, dataset="d")
+        ledger.reserve(Charge(TENTH, dataset="d"))
         assert ledger.population("people").spent == Fraction(1, 2)
     place.put_back(backup)
     restore(place.where, reason="the disk died", charge=TENTH)
@@ -79,14 +79,14 @@ def test_halves_of_characters_are_refused_because_they_would_merge(place: Place)
         ledger.dataset("d", population="people")
         attempts: list[dict[str, Any]] = [
             {"key": halves},
-            {"request": halves},
-            {"request": {halves: 1}},
-            {"question": halves},
+            {"name": halves},
+            {"name": {halves: 1}},
+            {"name": [halves]},
         ]
         for attempt in attempts:
             with pytest.raises(InvalidParameter, match="half a character"):
-                ledger.reserve(TENTH, dataset="d", **attempt)
-        ledger.reserve(TENTH, dataset="d", key="\U0001f600")
+                ledger.reserve(Charge(TENTH, dataset="d", **attempt))
+        ledger.reserve(Charge(TENTH, dataset="d", key="\U0001f600"))
     with place.open() as ledger:
         assert ledger.population("people").spent == Fraction(1, 10)
         ledger.verify()
@@ -97,15 +97,15 @@ def test_a_key_stands_for_its_question_and_an_approval_for_its_question_and_vers
         ledger.population("people", budget=PureDP(1), approval_above=PureDP("0.05"))
         ledger.dataset("d", population="people", version="1")
         small = Pure("0.01")
-        ledger.settle(ledger.reserve(small, dataset="d", key="small", question="one"), 1)
+        ledger.settle(ledger.reserve(Charge(small, dataset="d", key="small", name="one")), 1)
         with pytest.raises(IdempotencyConflict):
-            ledger.reserve(small, dataset="d", key="small", question="another")
+            ledger.reserve(Charge(small, dataset="d", key="small", name="another"))
         with pytest.raises(ApprovalRequired):
-            ledger.reserve(TENTH, dataset="d", key="k", question="harmless")
+            ledger.reserve(Charge(TENTH, dataset="d", key="k", name="harmless"))
         (asked,) = ledger.waiting()
         ledger.approve(asked, reason="harmless indeed")
         with pytest.raises(ApprovalRequired):
-            ledger.reserve(TENTH, dataset="d", key="k", question="victim")
+            ledger.reserve(Charge(TENTH, dataset="d", key="k", name="victim"))
         ledger.new_version("d", version="2")
         with pytest.raises(ApprovalRequired):
-            ledger.reserve(TENTH, dataset="d", key="k", question="harmless")
+            ledger.reserve(Charge(TENTH, dataset="d", key="k", name="harmless"))

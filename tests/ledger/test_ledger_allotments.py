@@ -25,7 +25,7 @@ from giveortake.errors import (
     LedgerMismatch,
     NotFound,
 )
-from giveortake.ledger import Ledger
+from giveortake.ledger import Charge, Ledger
 from giveortake.ledger import open as open_ledger
 from giveortake.ledger.chain.entries import canonical, digest
 from giveortake.ledger.state.verification import Replay
@@ -86,17 +86,17 @@ def test_the_custodian_holds_the_rest_and_an_allotment_never_comes_back(place: P
     with place.open() as ledger:
         begin(ledger, PureDP(1))
         ann = ledger.analyst("ann", datasets=["d"], budget=PureDP("0.6"))
-        assert ledger.reserve(Pure("0.3"), dataset="d").charged == ("people", "d")
+        assert ledger.reserve(Charge(Pure("0.3"), dataset="d")).charged == ("people", "d")
         with pytest.raises(BudgetExceeded):
-            ledger.reserve(Pure("0.2"), dataset="d")
-        assert ledger.reserve(Pure("0.2"), dataset="d", analyst="ann").charged == ("ann",)
+            ledger.reserve(Charge(Pure("0.2"), dataset="d"))
+        assert ledger.reserve(Charge(Pure("0.2"), dataset="d", analyst="ann")).charged == ("ann",)
         ledger.revoke("ann", reason="left")
         with pytest.raises(BudgetExceeded):
-            ledger.reserve(Pure("0.2"), dataset="d")
+            ledger.reserve(Charge(Pure("0.2"), dataset="d"))
         ledger.readmit("ann", reason="came back")
         ledger.change_budget(ann, PureDP("0.2"), reason="less is enough")
         with pytest.raises(BudgetExceeded):
-            ledger.reserve(Pure("0.2"), dataset="d")
+            ledger.reserve(Charge(Pure("0.2"), dataset="d"))
         ledger.change_budget(ann, PureDP("0.7"), reason="more is needed")
         assert ledger.population("people").remaining == 0
         with pytest.raises(BudgetExceeded, match="grant"):
@@ -150,7 +150,7 @@ def test_the_rest_of_an_approximate_budget_is_a_race_that_begins_anew_until_its_
         ledger.analyst("ann", datasets=["d"], budget=ApproxDP("0.5", "5e-7"))
         (people,) = (level for level in ledger.levels() if level.kind == "population")
         assert ledger.affordable(people) == Fraction(1, 2)
-        ledger.reserve(Pure("0.1"), dataset="d")
+        ledger.reserve(Charge(Pure("0.1"), dataset="d"))
         with pytest.raises(BudgetExceeded):  # only the pot for keys still has a δ to give
             ledger.analyst("bob", datasets=["d"], budget=ApproxDP("0.1", "1e-7"))
         ledger.analyst("bob", datasets=["d"], budget=ApproxDP("0.1", "1e-8"))
@@ -158,7 +158,7 @@ def test_the_rest_of_an_approximate_budget_is_a_race_that_begins_anew_until_its_
         ledger.change_budget(cyd, PureDP("0.2"), reason="more")
         assert ledger.affordable(people) == Fraction(1, 10)
         with pytest.raises(BudgetExceeded):
-            ledger.reserve(Pure("0.3"), dataset="d")
+            ledger.reserve(Charge(Pure("0.3"), dataset="d"))
         ledger.change_budget(people, ApproxDP(2, "2e-6"), reason="a weaker promise")
         assert ledger.affordable(people) == Fraction(11, 10)
         ledger.analyst("dan", datasets=["d"], budget=PureDP("0.5"))
@@ -184,7 +184,7 @@ def test_everything_may_be_granted_and_then_nothing_is_left() -> None:
             for event in (Pure("1e-9"), Gaussian(10**9)):
                 assert not ledger.admits(event, dataset="d")
             with pytest.raises(BudgetExceeded):
-                ledger.reserve(Gaussian(10**9) if isinstance(whole, GaussianDP) else Pure("1e-9"), dataset="d")
+                ledger.reserve(Charge(Gaussian(10**9) if isinstance(whole, GaussianDP) else Pure("1e-9"), dataset="d"))
             ledger.verify()
 
 
@@ -208,9 +208,9 @@ def test_people_of_before_stay_pooled_and_pooling_can_be_chosen(place: Place) ->
         begin(ledger, PureDP(1), analysts="pooled")
         ledger.analyst("ann", datasets=["d"], budget=PureDP("0.9"))
         ledger.analyst("bob", datasets=["d"], budget=PureDP("0.9"))
-        assert ledger.reserve(Pure("0.8"), dataset="d", analyst="ann").charged == ("people", "d", "ann")
+        assert ledger.reserve(Charge(Pure("0.8"), dataset="d", analyst="ann")).charged == ("people", "d", "ann")
         with pytest.raises(BudgetExceeded, match="population 'people'"):
-            ledger.reserve(Pure("0.3"), dataset="d", analyst="bob")
+            ledger.reserve(Charge(Pure("0.3"), dataset="d", analyst="bob"))
         with pytest.raises(LedgerMismatch, match="another analysts"):
             ledger.population("people", budget=PureDP(1), analysts="allotted")
         ledger.verify()
@@ -227,7 +227,7 @@ def told(ledger: Ledger, analyst: str, step: tuple[str, str], number: int) -> ob
     try:
         match what:
             case "reserve":
-                paid = ledger.reserve(Pure(amount), dataset=f"of {analyst}", analyst=analyst, question=amount)
+                paid = ledger.reserve(Charge(Pure(amount), dataset=f"of {analyst}", analyst=analyst, name=amount))
                 answer = paid.answer if paid.settled else ledger.settle(paid, f"{analyst} {number}")
                 return paid.charged, paid.fresh, paid.settled, paid.version, answer
             case "admits":
@@ -261,7 +261,7 @@ def test_what_is_given_away_is_told_apart_from_what_is_spent(
         ledger.analyst("ann", datasets=["d"], budget=each)
         granted = ledger.population("people")
         assert (granted.given, granted.own) == (Fraction(1, 4), Fraction(0))
-        ledger.reserve(event, dataset="d", question="q")
+        ledger.reserve(Charge(event, dataset="d", name="q"))
         asked = ledger.population("people")
         assert asked.given == Fraction(1, 4)
         assert asked.own is not None
@@ -282,7 +282,7 @@ def raised_after_a_question() -> Ledger:
     ledger = open_ledger(":memory:")
     begin(ledger, ApproxDP(3, "1e-6"))
     ann = ledger.analyst("ann", datasets=["d"], budget=PureDP(1))
-    ledger.reserve(Pure("0.5"), dataset="d")
+    ledger.reserve(Charge(Pure("0.5"), dataset="d"))
     ledger.change_budget(ann, PureDP("1.2"), reason="more is needed")
     return ledger
 
@@ -293,7 +293,7 @@ def test_a_raise_that_is_charged_whole_counts_as_given_twice_and_never_as_spent(
         assert people.own == Fraction(1, 6)
         assert people.given == (1 + Fraction("1.2")) / 3
         assert people.given + people.own == Fraction("0.9")
-        admission = ledger.admission(Pure("0.15"), dataset="d", version="1")
+        admission = ledger.admission(Charge(Pure("0.15"), dataset="d", version="1"))
         assert admission.used_after == Fraction("0.95")
         ledger.verify()
 
@@ -307,7 +307,7 @@ def test_a_raise_that_does_not_fit_names_the_ways_out_and_a_second_name_is_one()
     with open_ledger(":memory:") as ledger:
         begin(ledger, ApproxDP(3, "1e-6"))
         ann = ledger.analyst("ann", datasets=["d"], budget=PureDP(1))
-        ledger.reserve(Pure("0.5"), dataset="d")
+        ledger.reserve(Charge(Pure("0.5"), dataset="d"))
         with pytest.raises(BudgetExceeded, match="grant") as refused:
             ledger.change_budget(ann, PureDP("1.6"), reason="too late")
         assert "another name" in str(refused.value.hint)
@@ -322,7 +322,7 @@ def test_a_grant_that_comes_after_the_first_question_names_what_still_fits() -> 
     with open_ledger(":memory:") as ledger:
         begin(ledger, ApproxDP(2, "1e-6"))
         ledger.analyst("ann", datasets=["d"], budget=ApproxDP("0.5", "1e-7"))
-        ledger.reserve(Pure("0.1"), dataset="d")
+        ledger.reserve(Charge(Pure("0.1"), dataset="d"))
         with pytest.raises(BudgetExceeded, match="δ = 9e-8") as refused:
             ledger.analyst("bob", datasets=["d"], budget=ApproxDP("0.5", "1e-7"))
         assert "ε = 0.5, δ = 9e-8" in str(refused.value.hint)
@@ -353,7 +353,7 @@ def test_what_an_analyst_is_told_is_a_function_of_their_own_history(
                     if who == "ann":
                         assert found == told(alone, who, step, number)
                 elif step[0] == "reserve" and together.admits(Pure(step[1]), dataset="of ann"):
-                    together.reserve(Pure(step[1]), dataset="of ann", question=step[1])
+                    together.reserve(Charge(Pure(step[1]), dataset="of ann", name=step[1]))
             assert views(together, "ann") == views(alone, "ann")
             together.verify()
 
@@ -365,11 +365,11 @@ def test_the_same_question_has_one_answer_for_each_of_those_who_paid_for_it(plac
         for analyst in ("ann", "bob"):
             ledger.analyst(analyst, datasets=["d"], budget=PureDP("0.3"))
         for name in askers:
-            reservation = ledger.reserve(TENTH, dataset="d", analyst=name, question="q")
+            reservation = ledger.reserve(Charge(TENTH, dataset="d", analyst=name, name="q"))
             assert (reservation.fresh, reservation.settled, len(reservation.charged) > 0) == (True, False, True)
             ledger.settle(reservation, f"the answer of {name}")
         for name in askers:
-            again = ledger.reserve(TENTH, dataset="d", analyst=name, question="q")
+            again = ledger.reserve(Charge(TENTH, dataset="d", analyst=name, name="q"))
             assert (again.charged, again.answer) == ((), f"the answer of {name}")
         ledger.verify()
 
@@ -382,7 +382,7 @@ def test_a_name_that_is_not_theirs_is_as_unknown_as_one_that_does_not_exist(plac
         texts = set()
         for name in ("secret study", "no such one"):
             for ask in (
-                lambda name=name: ledger.reserve(TENTH, dataset=name, analyst="ann"),
+                lambda name=name: ledger.reserve(Charge(TENTH, dataset=name, analyst="ann")),
                 lambda name=name: ledger.admits(TENTH, dataset=name, analyst="ann"),
                 lambda name=name: ledger.levels(analyst="ann", dataset=name),
             ):
@@ -393,7 +393,7 @@ def test_a_name_that_is_not_theirs_is_as_unknown_as_one_that_does_not_exist(plac
         assert text.endswith("hint: there are: d")
         ledger.revoke("ann", reason="left")
         with pytest.raises(AccessDenied):
-            ledger.reserve(TENTH, dataset="no such one", analyst="ann")
+            ledger.reserve(Charge(TENTH, dataset="no such one", analyst="ann"))
 
 
 def test_releases_have_names_that_count_nothing_and_belong_to_who_asked(place: Place) -> None:
@@ -401,12 +401,12 @@ def test_releases_have_names_that_count_nothing_and_belong_to_who_asked(place: P
         begin(ledger, PureDP(1))
         for name in ("ann", "bob"):
             ledger.analyst(name, datasets=["d"], budget=PureDP("0.5"))
-        hers = ledger.reserve(TENTH, dataset="d", analyst="ann", question="n")
-        his = ledger.reserve(TENTH, dataset="d", analyst="bob", question="n")
+        hers = ledger.reserve(Charge(TENTH, dataset="d", analyst="ann", name="n"))
+        his = ledger.reserve(Charge(TENTH, dataset="d", analyst="bob", name="n"))
         ledger.settle(hers, 41)
         assert (his.settled, len(hers.id), hers.id != his.id) == (False, 24, True)
         assert ledger.release(hers.id, analyst="ann").answer == ledger.release(hers.id).answer == 41
-        assert ledger.reserve(TENTH, dataset="d", analyst="ann", question="n").id == hers.id
+        assert ledger.reserve(Charge(TENTH, dataset="d", analyst="ann", name="n")).id == hers.id
         for wrong in (his.id, "d/6", "6", "nothing"):
             with pytest.raises(NotFound, match="no release"):
                 ledger.release(wrong, analyst="ann")
@@ -421,7 +421,7 @@ def test_a_chain_that_grants_without_taking_is_damaged() -> None:
     with open_ledger(":memory:") as ledger:
         begin(ledger, ApproxDP(1, "1e-6"))
         ledger.analyst("ann", datasets=["d"], budget=ApproxDP("0.5", "5e-7"))
-        ledger.reserve(Pure("0.1"), dataset="d")
+        ledger.reserve(Charge(Pure("0.1"), dataset="d"))
         ledger.analyst("bob", datasets=["d"], budget=PureDP("0.1"))
         history = ledger.history()
     forgeries: list[tuple[int, Callable[[dict[str, Any]], None]]] = [

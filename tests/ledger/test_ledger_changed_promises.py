@@ -12,7 +12,7 @@ from ledger_places import Place
 from ledger_places import place_of_rules as place
 
 from giveortake.errors import BudgetExceeded, LedgerDamaged, LedgerMismatch
-from giveortake.ledger import Ledger
+from giveortake.ledger import Charge, Ledger
 from giveortake.ledger import open as open_ledger
 from giveortake.privacy import ZCDP, ApproxDP, Guarantee, PureDP, RenyiDP, events
 from giveortake.privacy.events import Event, Pure
@@ -45,10 +45,10 @@ def test_what_an_approximate_promise_set_aside_is_charged_to_another_kind_of_pro
         with pytest.raises(BudgetExceeded):
             ledger.change_budget(people, PureDP("1/2"), reason="less than is given")
         ledger.change_budget(people, promise, reason="another kind")
-        ledger.reserve(Pure("9/10"), dataset="d", analyst="ann")
-        ledger.reserve(own, dataset="d")
+        ledger.reserve(Charge(Pure("9/10"), dataset="d", analyst="ann"))
+        ledger.reserve(Charge(own, dataset="d"))
         with pytest.raises(BudgetExceeded):
-            ledger.reserve(more, dataset="d")
+            ledger.reserve(Charge(more, dataset="d"))
         ledger.verify()
         before = ledger.levels()
     with place.open() as ledger:
@@ -65,7 +65,7 @@ def test_a_chain_that_forgot_what_was_set_aside_is_damaged(monkeypatch: pytest.M
         begin(ledger, ApproxDP(1, "1e-6"))
         ledger.analyst("ann", datasets=["d"], budget=PureDP("9/10"))
         ledger.change_budget(ledger.population("people"), PureDP(1), reason="another kind")
-        ledger.reserve(Pure(1), dataset="d")
+        ledger.reserve(Charge(Pure(1), dataset="d"))
         with pytest.raises(LedgerDamaged):
             ledger.verify()
 
@@ -78,7 +78,7 @@ def test_a_data_set_is_capped_before_it_is_granted_and_not_after(whole: Guarante
         (data,) = (level for level in ledger.levels() if level.kind == "data set")
         ledger.dataset("e", population="people")
         ledger.analyst("ann", datasets=["d"], budget=PureDP(5))
-        ledger.reserve(Pure(5), dataset="d", analyst="ann")
+        ledger.reserve(Charge(Pure(5), dataset="d", analyst="ann"))
         with pytest.raises(LedgerMismatch, match="'ann'"):
             ledger.change_budget(data, PureDP(1), reason="a cap")
         (other,) = (level for level in ledger.levels() if level.name == "e")
@@ -94,13 +94,13 @@ def test_a_data_set_of_pooled_analysts_may_be_capped_later_by_what_they_spent() 
     with open_ledger(":memory:") as ledger:
         begin(ledger, PureDP(10), analysts="pooled")
         ledger.analyst("ann", datasets=["d"])
-        ledger.reserve(Pure(5), dataset="d", analyst="ann")
+        ledger.reserve(Charge(Pure(5), dataset="d", analyst="ann"))
         (data,) = (level for level in ledger.levels() if level.kind == "data set")
         with pytest.raises(BudgetExceeded):
             ledger.change_budget(data, PureDP(1), reason="less than is spent")
         ledger.change_budget(data, PureDP(6), reason="a cap")
         with pytest.raises(BudgetExceeded):
-            ledger.reserve(Pure(2), dataset="d", analyst="ann")
+            ledger.reserve(Charge(Pure(2), dataset="d", analyst="ann"))
         ledger.verify()
 
 
@@ -138,7 +138,7 @@ def test_whatever_is_granted_asked_and_promised_anew_adds_up(first: tuple[str, i
                         ledger.change_budget(level, PureDP(Fraction(amount, 10)), reason="anew")
                         granted["a0"] = max(granted["a0"], Fraction(amount, 10))
                     case "ask":
-                        ledger.reserve(Pure(Fraction(amount, 10)), dataset="d")
+                        ledger.reserve(Charge(Pure(Fraction(amount, 10)), dataset="d"))
                         asked.append(Fraction(amount, 10))
                     case "promise":
                         ledger.change_budget(ledger.population("people"), promised(*amount), reason="anew")

@@ -11,6 +11,7 @@ import pytest
 from ledger_places import FilePlace
 
 from giveortake import cli
+from giveortake.ledger import Charge
 from giveortake.privacy import ApproxDP, PureDP
 from giveortake.privacy.events import Composed, Laplace, Pure, Repeated
 
@@ -26,8 +27,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FilePlace:
         ledger.dataset("shifts", population="staff")
         ledger.analyst("ann", datasets=["visits"], budget=PureDP("0.5"))
         for _ in range(4):
-            ledger.settle(ledger.reserve(Laplace(10), dataset="visits", analyst="ann"), [1])
-        ledger.reserve(Composed([Repeated(Laplace(100), 3), Pure("0.01")]), dataset="shifts")
+            ledger.settle(ledger.reserve(Charge(Laplace(10), dataset="visits", analyst="ann")), [1])
+        ledger.reserve(Charge(Composed([Repeated(Laplace(100), 3), Pure("0.01")]), dataset="shifts"))
     return found
 
 
@@ -67,7 +68,7 @@ def test_the_burn_down_is_of_the_same_whole_as_the_columns_above_it(
         ledger.population("people", budget=ApproxDP(3, "1e-6"))
         ledger.dataset("d", population="people")
         ann = ledger.analyst("ann", datasets=["d"], budget=PureDP(1))
-        ledger.reserve(Pure("0.5"), dataset="d")
+        ledger.reserve(Charge(Pure("0.5"), dataset="d"))
     assert shown() == "population people █▆▅ 50 % left"
     with place.open() as ledger:
         ledger.change_budget(ann, PureDP("1.2"), reason="charged whole")
@@ -114,7 +115,7 @@ def test_a_damaged_or_missing_ledger_is_an_error_with_a_hint(
 ) -> None:
     backup = place.backup()
     with place.open() as ledger:
-        ledger.reserve(Laplace(10), dataset="visits")
+        ledger.reserve(Charge(Laplace(10), dataset="visits"))
     place.put_back(backup)
     assert cli.main(["ledger", "verify", place.where]) == 2
     assert "ledger restore" in capsys.readouterr().err
@@ -131,7 +132,7 @@ def test_restore_is_acknowledged_in_the_ledger(
 ) -> None:
     backup = place.backup()
     with place.open() as ledger:
-        ledger.reserve(Laplace(10), dataset="visits")
+        ledger.reserve(Charge(Laplace(10), dataset="visits"))
     place.put_back(backup)
     assert cli.main(["ledger", "restore", place.where]) == 2
     assert "--reason" in capsys.readouterr().err

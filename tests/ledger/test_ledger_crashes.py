@@ -16,6 +16,7 @@ import crash_harness
 import race_for_the_last_unit
 from crash_harness import AFFORDED, BEGINNING, CHECKPOINT, TRIED, WRITERS
 from forked import exit_code
+from giveortake.ledger import Charge
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
 from kill_findings import Found
@@ -50,7 +51,7 @@ def test_the_check_after_the_kills_finds_what_is_wrong(tmp_path: Path) -> None:
         ledger.population("people-0", budget=PureDP("0.3"), analysts="pooled")
         ledger.dataset("data-0", population="people-0")
         ledger.analyst("writer-0", datasets=["data-0"])
-        paid = ledger.reserve(Laplace(100), dataset="data-0", analyst="writer-0", key="question-0")
+        paid = ledger.reserve(Charge(Laplace(100), dataset="data-0", analyst="writer-0", key="question-0"))
         ledger.settle(paid, {"noise": "1"})
     (tmp_path / "logs").mkdir()
     log = tmp_path / "logs" / "writer-0.jsonl"

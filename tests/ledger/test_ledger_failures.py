@@ -21,7 +21,7 @@ from forked import begun, ended, exit_code
 from giveortake import cli
 from giveortake.cli.ledger import print_failures
 from giveortake.errors import AllowanceExceeded, FailureCause, InvalidParameter, LedgerMismatch
-from giveortake.ledger import Ledger, restore
+from giveortake.ledger import Charge, Ledger, restore
 from giveortake.ledger.rules import reservations as failures_module
 from giveortake.ledger.rules.reservations import bits_of
 from giveortake.privacy import PureDP
@@ -42,12 +42,12 @@ def failures(ledger: Ledger) -> dict[str, tuple[int, int]]:
 
 
 def ask(ledger: Ledger, question: str, analyst: str | None = "ann") -> int:
-    return ledger.reserve(TENTH, dataset="d", analyst=analyst, question=question).number
+    return ledger.reserve(Charge(TENTH, dataset="d", analyst=analyst, name=question)).number
 
 
 def test_whoever_is_told_of_a_failure_has_it_counted_even_if_an_answer_came_in_the_last_moment(place: Place) -> None:
     def ask(ledger: Ledger, key: str) -> None:
-        ledger.settle(ledger.reserve(TENTH, dataset="d", analyst="ann", key=key), 41)
+        ledger.settle(ledger.reserve(Charge(TENTH, dataset="d", analyst="ann", key=key)), 41)
 
     with place.open() as ledger:
         begin(ledger)
@@ -61,7 +61,7 @@ def test_whoever_is_told_of_a_failure_has_it_counted_even_if_an_answer_came_in_t
         assert failures(ledger)["ann"] == (1, 2)
         (release,) = ledger.releases(analyst="ann")
         assert (release.settled, release.failed) == (True, False)  # whoever asks again gets it
-        assert ledger.reserve(TENTH, dataset="d", analyst="ann", key="late").answer == 41
+        assert ledger.reserve(Charge(TENTH, dataset="d", analyst="ann", key="late")).answer == 41
         ledger.verify()
         before = ledger.levels()
     with place.open() as ledger:
@@ -71,7 +71,7 @@ def test_whoever_is_told_of_a_failure_has_it_counted_even_if_an_answer_came_in_t
 def test_three_failures_stop_an_analyst_and_nobody_else_until_the_owner_has_looked(place: Place) -> None:
     with place.open() as ledger:
         begin(ledger)
-        kept = ledger.reserve(TENTH, dataset="d", analyst="ann", question="answered")
+        kept = ledger.reserve(Charge(TENTH, dataset="d", analyst="ann", name="answered"))
         ledger.settle(kept, 41)
         for number in range(3):
             ledger.fail(ask(ledger, f"q{number}"))
@@ -81,7 +81,7 @@ def test_three_failures_stop_an_analyst_and_nobody_else_until_the_owner_has_look
             ask(ledger, "another")
         with pytest.raises(AllowanceExceeded):
             ledger.begin_again(ask(ledger, "q0"))
-        assert ledger.reserve(TENTH, dataset="d", analyst="ann", question="answered").answer == 41
+        assert ledger.reserve(Charge(TENTH, dataset="d", analyst="ann", name="answered")).answer == 41
         assert ledger.levels() == before
         ask(ledger, "another", "bob")
         ask(ledger, "another", None)
@@ -99,7 +99,7 @@ def test_a_crash_counts_only_when_somebody_executes_the_question_again(place: Pl
         begin(ledger)
         crashed = ask(ledger, "q")
     with place.open() as ledger:
-        again = ledger.reserve(TENTH, dataset="d", analyst="ann", question="q")
+        again = ledger.reserve(Charge(TENTH, dataset="d", analyst="ann", name="q"))
         assert (again.number, again.fresh, again.charged, again.settled) == (crashed, False, (), False)
         assert failures(ledger)["ann"] == (0, 3)
         ledger.begin_again(again)
@@ -210,9 +210,11 @@ def test_the_same_question_is_charged_once_while_it_is_not_answered(place: Place
         assert ask(ledger, "q") == first
         assert ask(ledger, "q", "bob") != first
         assert ask(ledger, "q", None) != first
-        assert ledger.reserve(Pure("0.01"), dataset="d", analyst="ann", question="q").number != first  # another price
+        assert (
+            ledger.reserve(Charge(Pure("0.01"), dataset="d", analyst="ann", name="q")).number != first
+        )  # another price
         ledger.settle(first, 41)
-        keyed = ledger.reserve(TENTH, dataset="d", analyst="ann", question="q", key="k")
+        keyed = ledger.reserve(Charge(TENTH, dataset="d", analyst="ann", name="q", key="k"))
         assert (keyed.answer, keyed.charged) == (41, ())
         ledger.new_version("d", version="2")
         assert ask(ledger, "q") != first
@@ -255,8 +257,8 @@ def test_a_turn_ends_with_the_process_that_had_it(place: Place) -> None:
     with place.open() as ledger:
         begin(ledger)
         assert exit_code(dying_writers.reserve_and_die, place.where) == -signal.SIGKILL
-        with ledger.turn("q", dataset="d", analyst="ann"):
-            found = ledger.reserve(TENTH, dataset="d", analyst="ann", question="q")
+        with ledger.turn(Charge(TENTH, dataset="d", analyst="ann", name="q")):
+            found = ledger.reserve(Charge(TENTH, dataset="d", analyst="ann", name="q"))
             assert (found.fresh, found.settled, found.charged) == (False, False, ())
             ledger.begin_again(found)
         assert failures(ledger)["ann"] == (1, 2)
@@ -265,5 +267,5 @@ def test_a_turn_ends_with_the_process_that_had_it(place: Place) -> None:
 def test_an_error_inside_a_turn_is_told_as_it_is(place: Place) -> None:
     with place.open() as ledger:
         for _ in range(2):
-            with pytest.raises(FileNotFoundError), ledger.turn("q", dataset="d"):
+            with pytest.raises(FileNotFoundError), ledger.turn(Charge(TENTH, dataset="d", name="q")):
                 raise FileNotFoundError

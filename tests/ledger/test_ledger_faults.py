@@ -17,7 +17,7 @@ from ledger_places import FilePlace, Place, place
 
 from forked import exit_code
 from giveortake.errors import BudgetExceeded, LedgerError, LedgerUnavailable
-from giveortake.ledger import Ledger
+from giveortake.ledger import Charge, Ledger
 from giveortake.ledger import open as open_ledger
 from giveortake.ledger.chain import store
 from giveortake.privacy import ApproxDP, PureDP
@@ -32,7 +32,7 @@ def fill(ledger: Ledger, charges: int = 9) -> None:
     ledger.population("people", budget=ApproxDP(5, "1e-6"), unit="person")
     ledger.dataset("d", population="people", budget=PureDP(1))
     for key in range(charges):
-        ledger.settle(ledger.reserve(TENTH, dataset="d", key=str(key), request={"sql": "SELECT 1"}), [key])
+        ledger.settle(ledger.reserve(Charge(TENTH, dataset="d", key=str(key), name=f"SELECT {key}")), [key])
 
 
 def served(place: FilePlace) -> Any:
@@ -41,10 +41,10 @@ def served(place: FilePlace) -> Any:
         with place.open() as ledger:
             standings, report = ledger.levels(), ledger.verify()
             answers = [
-                ledger.reserve(TENTH, dataset="d", key=str(key), request={"sql": "SELECT 1"}) for key in range(9)
+                ledger.reserve(Charge(TENTH, dataset="d", key=str(key), name=f"SELECT {key}")) for key in range(9)
             ]
             try:
-                too_much = ledger.reserve(Pure("0.2"), dataset="d")
+                too_much = ledger.reserve(Charge(Pure("0.2"), dataset="d"))
             except BudgetExceeded:
                 too_much = None
             return standings, report, answers, too_much
@@ -100,7 +100,7 @@ def torn(folder: Path) -> tuple[bytes, bytes, bytes]:
         fill(ledger, 3)
         before, mark = place.backup(), Path(f"{place.where}.mark").read_bytes()
         for key in range(3, 9):
-            ledger.settle(ledger.reserve(TENTH, dataset="d", key=str(key), request={"sql": "SELECT 1"}), [key])
+            ledger.settle(ledger.reserve(Charge(TENTH, dataset="d", key=str(key), name=f"SELECT {key}")), [key])
     with closing(sqlite3.connect(place.path)) as later:
         entries = later.execute("SELECT * FROM entries WHERE number > 9").fetchall()
         snapshots = later.execute("SELECT * FROM snapshots").fetchall()
@@ -158,7 +158,7 @@ def test_a_full_disk_refuses_and_forgets_nothing(tmp_path: Path) -> None:
         report = ledger.verify()
         assert report.answers in {released, released + 1}
         for key in range(released):
-            assert ledger.reserve(TENTH, dataset="d", key=str(key)).answer == "x" * 500
+            assert ledger.reserve(Charge(TENTH, dataset="d", key=str(key))).answer == "x" * 500
 
 
 def test_a_read_only_folder_refuses_to_charge_and_lets_read(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_mark_that_cannot_be_written_keeps_the_answer_in(tmp_path: Path) -> No
     place = FilePlace(tmp_path)
     with place.open() as ledger:
         fill(ledger, 1)
-        paid = ledger.reserve(TENTH, dataset="d")
+        paid = ledger.reserve(Charge(TENTH, dataset="d"))
         mark = place.mark_file()
         aside = mark.rename(tmp_path / "aside")
         mark.mkdir()

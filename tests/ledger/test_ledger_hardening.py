@@ -23,7 +23,7 @@ from giveortake.errors import (
     LedgerUnavailable,
     NotFound,
 )
-from giveortake.ledger import Ledger
+from giveortake.ledger import Charge, Ledger
 from giveortake.ledger import open as open_ledger
 from giveortake.ledger.chain import chain as chains
 from giveortake.ledger.chain.entries import Point
@@ -58,7 +58,7 @@ class Stop:
 
 
 class Calling(Mapping[str, int]):
-    """A request that calls the ledger back when it is read."""
+    """An answer that calls the ledger back when it is read."""
 
     def __init__(self, call: Any) -> None:
         self.call = call
@@ -79,7 +79,7 @@ class Calling(Mapping[str, int]):
 
 
 CALLS = {
-    "reserve": lambda ledger: ledger.reserve(TENTH, dataset="d", key="inner"),
+    "reserve": lambda ledger: ledger.reserve(Charge(TENTH, dataset="d", key="inner")),
     "levels": lambda ledger: ledger.levels(),
     "close": lambda ledger: ledger.close(),
 }
@@ -99,20 +99,20 @@ def test_a_call_from_inside_a_transaction_is_refused_and_spoils_nothing(place: P
         begin(ledger)
         for number, (label, call) in enumerate(itertools.product(["begun", "written", "committed"], CALLS)):
             armed.append((label, call))
-            assert ledger.reserve(Laplace(100), dataset="d", key=f"outer {number}").fresh
+            assert ledger.reserve(Charge(Laplace(100), dataset="d", key=f"outer {number}")).fresh
             assert not armed, (label, call)
             assert [entry.kind for entry in ledger.history()][3:] == ["reserved"] * (number + 1), (label, call)
         ledger.verify()
 
 
-def test_a_request_that_calls_the_ledger_writes_nothing(place: Place) -> None:
+def test_an_answer_that_calls_the_ledger_writes_nothing(place: Place) -> None:
     with place.open() as ledger:
         begin(ledger)
-        request = Calling(lambda: ledger.reserve(TENTH, dataset="d", key="inner"))
+        paid = ledger.reserve(Charge(TENTH, dataset="d", key="outer"))
         with pytest.raises((LedgerBusy, InvalidParameter)):
-            ledger.reserve(TENTH, dataset="d", key="outer", request=request)
-        assert len(ledger.history()) == 3
-        assert ledger.reserve(TENTH, dataset="d", key="outer").fresh
+            ledger.settle(paid, Calling(lambda: ledger.reserve(Charge(TENTH, dataset="d", key="inner"))))
+        assert len(ledger.history()) == 4
+        assert ledger.reserve(Charge(TENTH, dataset="d", key="inner")).fresh
 
 
 def _write_after_the_end(store: Any, tables: Any) -> None:
@@ -163,7 +163,7 @@ def test_an_answer_is_not_shown_before_it_is_marked(place: Place, monkeypatch: p
     stop = Stop("committed")
     with place.open(at=stop) as ledger:
         begin(ledger)
-        held = ledger.reserve(TENTH, dataset="d", key="k")
+        held = ledger.reserve(Charge(TENTH, dataset="d", key="k"))
         reader = place.open(read_only=True)
         stop.armed = True
         with pytest.raises(KeyboardInterrupt):
@@ -173,7 +173,7 @@ def test_an_answer_is_not_shown_before_it_is_marked(place: Place, monkeypatch: p
         reader.history,
         reader.levels,
         lambda: reader.settle(held, None),
-        lambda: reader.reserve(TENTH, dataset="d", key="k"),
+        lambda: reader.reserve(Charge(TENTH, dataset="d", key="k")),
     ):
         with pytest.raises(LedgerUnavailable, match="mark") as found:
             look()
@@ -192,7 +192,7 @@ def test_a_ledger_that_can_write_moves_the_mark_before_it_shows_anything(place: 
     stop, steps = Stop("committed"), list[str]()
     with place.open(at=stop) as writer, place.open(at=steps.append) as other:
         begin(writer)
-        held = writer.reserve(TENTH, dataset="d", key="k")
+        held = writer.reserve(Charge(TENTH, dataset="d", key="k"))
         other.levels()
         steps.clear()
         stop.armed = True
@@ -211,7 +211,7 @@ def test_a_mark_that_cannot_be_moved_keeps_the_answer_in(place: Place, monkeypat
     stop = Stop("committed")
     with place.open(at=stop) as writer, place.open() as other:
         begin(writer)
-        held = writer.reserve(TENTH, dataset="d", key="k")
+        held = writer.reserve(Charge(TENTH, dataset="d", key="k"))
         stop.armed = True
         with pytest.raises(KeyboardInterrupt):
             writer.settle(held, "forty-one")
@@ -288,7 +288,7 @@ def test_a_budget_is_changed_only_by_a_standing_of_the_same_ledger(place: Place)
 def test_only_a_whole_number_names_a_reservation(place: Place) -> None:
     with place.open() as ledger:
         begin(ledger)
-        held = ledger.reserve(TENTH, dataset="d")
+        held = ledger.reserve(Charge(TENTH, dataset="d"))
         assert held.number == 4
         wrong: list[Any] = [True, 4.0, "4", None]
         for number in wrong:
@@ -315,10 +315,10 @@ def test_what_a_level_can_afford_is_admitted_and_a_little_more_is_not(place: Pla
     with place.open() as ledger:
         level = ledger.population("people", budget=PureDP("0.3"))
         uncapped = ledger.dataset("d", population="people")
-        ledger.reserve(Pure("0.1"), dataset="d")
+        ledger.reserve(Charge(Pure("0.1"), dataset="d"))
         assert ledger.affordable(level) == Fraction(1, 5)
         assert ledger.affordable(uncapped) is None
-        ledger.reserve(Pure("0.2"), dataset="d")
+        ledger.reserve(Charge(Pure("0.2"), dataset="d"))
         assert ledger.affordable(level) == 0
 
 
@@ -330,7 +330,7 @@ def test_of_two_copies_with_one_mark_only_one_gives_an_answer_out(
     with open_ledger(first) as ledger:
         ledger.population("people", budget=PureDP(1))
         ledger.dataset("visits", population="people")
-        paid = ledger.reserve(Pure(1), dataset="visits", key="k")
+        paid = ledger.reserve(Charge(Pure(1), dataset="visits", key="k"))
     shutil.move(first, second)
     open_ledger(second).close()  # both paths are known
     shutil.copy(second, first)
@@ -362,7 +362,7 @@ def test_a_reader_of_one_copy_does_not_take_the_mark_of_another_for_its_own(
     with opened(first, mark=mark) as ledger:
         ledger.population("people", budget=PureDP(9))
         ledger.dataset("visits", population="people")
-        paid = ledger.reserve(Pure(1), dataset="visits", key="k")
+        paid = ledger.reserve(Charge(Pure(1), dataset="visits", key="k"))
     shutil.copy(first, second)
 
     def killed(now: str) -> None:
@@ -379,7 +379,7 @@ def test_a_reader_of_one_copy_does_not_take_the_mark_of_another_for_its_own(
             if looks[0] == 3:  # after the reader has read the entries by a mark that is behind them
                 with opened(first, mark=tmp_path / "mark") as ledger:
                     assert ledger.settle(paid.number, {"n": 57}) == {"n": 57}
-                    ledger.reserve(Pure(1), dataset="visits", key="other")
+                    ledger.reserve(Charge(Pure(1), dataset="visits", key="other"))
             return look(mark)
 
         monkeypatch.setattr(FileMark, "read", looked)

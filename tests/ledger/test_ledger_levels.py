@@ -18,7 +18,7 @@ from giveortake.errors import (
     NotFound,
     SameTable,
 )
-from giveortake.ledger import Ledger
+from giveortake.ledger import Charge, Ledger
 from giveortake.privacy import ROW, ApproxDP, GaussianDP, Guarantee, PureDP, unit
 from giveortake.privacy.events import AboveThreshold, Composed, Gaussian, Geometric, Laplace, Parallel, Pure, Repeated
 
@@ -45,10 +45,10 @@ def test_ten_tenths_fit_one_and_nothing_after_not_even_1e_300(place: Place) -> N
         ledger.dataset("d3", population="three tenths")
         for dataset, times in (("d1", 10), ("d3", 3)):
             for _ in range(times):
-                ledger.reserve(Pure(0.1), dataset=dataset)
+                ledger.reserve(Charge(Pure(0.1), dataset=dataset))
             for amount in ("0.1", "1e-300"):
                 with pytest.raises(BudgetExceeded):
-                    ledger.reserve(Pure(amount), dataset=dataset)
+                    ledger.reserve(Charge(Pure(amount), dataset=dataset))
         assert remaining(ledger, "one") == remaining(ledger, "three tenths") == 0
         ledger.verify()
 
@@ -63,28 +63,32 @@ def test_amounts_that_are_none_never_reach_the_ledger() -> None:
 def test_a_charge_is_admitted_only_if_every_level_admits_it_and_a_refusal_changes_nothing(place: Place) -> None:
     with place.open() as ledger:
         two_hospitals(ledger)
-        ledger.reserve(Pure("0.3"), dataset="north", analyst="ann")
+        ledger.reserve(Charge(Pure("0.3"), dataset="north", analyst="ann"))
         before = ledger.levels(), len(ledger.history())
         with pytest.raises(BudgetExceeded, match="analyst 'ann'"):
-            ledger.reserve(Pure("0.2"), dataset="north", analyst="ann")
+            ledger.reserve(Charge(Pure("0.2"), dataset="north", analyst="ann"))
         with pytest.raises(BudgetExceeded, match="data set 'north'"):
-            ledger.reserve(Pure("0.3"), dataset="north")
+            ledger.reserve(Charge(Pure("0.3"), dataset="north"))
         with pytest.raises(BudgetExceeded, match="population 'patients'"):
-            ledger.reserve(Pure("0.8"), dataset="south", analyst="bob")
+            ledger.reserve(Charge(Pure("0.8"), dataset="south", analyst="bob"))
         assert (ledger.levels(), len(ledger.history())) == before
-        assert ledger.reserve(Pure("0.1"), dataset="north", analyst="ann").charged == ("patients", "north", "ann")
+        assert ledger.reserve(Charge(Pure("0.1"), dataset="north", analyst="ann")).charged == (
+            "patients",
+            "north",
+            "ann",
+        )
         ledger.verify()
 
 
 def test_the_same_people_in_two_data_sets_share_one_cap_and_an_analysts_cap_spans_both(place: Place) -> None:
     with place.open() as ledger:
         two_hospitals(ledger)
-        ledger.reserve(Pure("0.3"), dataset="north", analyst="ann")
-        ledger.reserve(Pure("0.7"), dataset="south", analyst="bob")
+        ledger.reserve(Charge(Pure("0.3"), dataset="north", analyst="ann"))
+        ledger.reserve(Charge(Pure("0.7"), dataset="south", analyst="bob"))
         assert remaining(ledger, "patients") == 0
         assert remaining(ledger, "ann") == Fraction(1, 10)
         with pytest.raises(BudgetExceeded, match="patients"):
-            ledger.reserve(Pure("0.1"), dataset="south", analyst="ann")
+            ledger.reserve(Charge(Pure("0.1"), dataset="south", analyst="ann"))
 
 
 def test_a_refusal_kills_no_filter_of_a_race(place: Place) -> None:
@@ -94,7 +98,7 @@ def test_a_refusal_kills_no_filter_of_a_race(place: Place) -> None:
         untouched = ledger.levels()
         for amount in ("0.9", "0.5", "3"):
             with pytest.raises(BudgetExceeded):
-                ledger.reserve(Pure(amount), dataset="d")
+                ledger.reserve(Charge(Pure(amount), dataset="d"))
         assert ledger.levels() == untouched
 
 
@@ -102,15 +106,15 @@ def test_only_admitted_analysts_ask_and_a_revoked_one_gets_nothing_more(place: P
     with place.open() as ledger:
         two_hospitals(ledger)
         with pytest.raises(NotFound, match="'north'"):
-            ledger.reserve(TENTH, dataset="north", analyst="bob")
+            ledger.reserve(Charge(TENTH, dataset="north", analyst="bob"))
         with pytest.raises(NotFound):
-            ledger.reserve(TENTH, dataset="south", analyst="nobody")
-        paid = ledger.reserve(TENTH, dataset="south", analyst="bob", key="k")
+            ledger.reserve(Charge(TENTH, dataset="south", analyst="nobody"))
+        paid = ledger.reserve(Charge(TENTH, dataset="south", analyst="bob", key="k"))
         ledger.revoke("bob", reason="left")
         ledger.revoke("bob", reason="left again")
         for refused in (
-            lambda: ledger.reserve(TENTH, dataset="south", analyst="bob"),
-            lambda: ledger.reserve(TENTH, dataset="south", analyst="bob", key="k"),
+            lambda: ledger.reserve(Charge(TENTH, dataset="south", analyst="bob")),
+            lambda: ledger.reserve(Charge(TENTH, dataset="south", analyst="bob", key="k")),
             lambda: ledger.settle(paid, 1),
             lambda: ledger.analyst("bob", datasets=["south"]),
             lambda: ledger.entries(analyst="bob"),
@@ -130,21 +134,21 @@ def test_a_large_spend_waits_for_approval_and_one_approval_is_for_one_spend(plac
     with place.open() as ledger:
         ledger.population("people", budget=PureDP(1), approval_above=PureDP("0.1"))
         ledger.dataset("d", population="people")
-        ledger.reserve(Pure("0.1"), dataset="d")
+        ledger.reserve(Charge(Pure("0.1"), dataset="d"))
         with pytest.raises(ApprovalRequired) as asked:
-            ledger.reserve(Pure("0.2"), dataset="d", request={"sql": "big"})
+            ledger.reserve(Charge(Pure("0.2"), dataset="d", name={"sql": "big"}))
         with pytest.raises(ApprovalRequired) as again:
-            ledger.reserve(Pure("0.2"), dataset="d", request={"sql": "big"})
+            ledger.reserve(Charge(Pure("0.2"), dataset="d", name={"sql": "big"}))
         assert [asked.value.request] == [again.value.request] == ledger.waiting()
         with pytest.raises(NotFound):
             ledger.approve(asked.value.request + 1, reason="fine")
         ledger.approve(asked.value.request, reason="fine")
         assert ledger.waiting() == []
         with pytest.raises(ApprovalRequired):
-            ledger.reserve(Pure("0.2"), dataset="d", request={"sql": "another big one"})
-        ledger.reserve(Pure("0.2"), dataset="d", request={"sql": "big"})
+            ledger.reserve(Charge(Pure("0.2"), dataset="d", name={"sql": "another big one"}))
+        ledger.reserve(Charge(Pure("0.2"), dataset="d", name={"sql": "big"}))
         with pytest.raises(ApprovalRequired):
-            ledger.reserve(Pure("0.2"), dataset="d", request={"sql": "big"})
+            ledger.reserve(Charge(Pure("0.2"), dataset="d", name={"sql": "big"}, key="once more"))
         assert remaining(ledger, "people") == Fraction(7, 10)
         ledger.verify()
 
@@ -204,7 +208,7 @@ def test_other_domains_are_named_column_by_column_with_the_way_out(place: Place)
     with place.open() as ledger:
         ledger.population("people", budget=PureDP(2), unit="person")
         ledger.dataset("d", population="people", domains={"d": first})
-        ledger.reserve(Laplace(10), dataset="d")
+        ledger.reserve(Charge(Laplace(10), dataset="d"))
         with pytest.raises(LedgerMismatch) as refused:
             ledger.dataset("d", population="people", domains={"d": second})
         assert all(name in refused.value.message for name in ("'d'", "age", "amount", "code", "1 more"))
@@ -259,7 +263,7 @@ def test_rows_join_a_population_of_persons_as_groups(event: Any, cost: Guarantee
         with pytest.raises(LedgerMismatch, match="rows_per_person"):
             ledger.dataset("rows", population="people", unit=ROW)
         ledger.dataset("rows", population="people", unit=ROW, rows_per_person=4, budget=budget)
-        ledger.reserve(event, dataset="rows")
+        ledger.reserve(Charge(event, dataset="rows"))
         spent = {level.name: level.spent for level in ledger.levels()}
         if isinstance(cost, PureDP):
             assert spent == {"people": cost.epsilon, "rows": cost.epsilon / 4}
@@ -283,7 +287,7 @@ def test_caps_do_not_span_populations_and_rows_do_not_hold_people(place: Place) 
         with pytest.raises(LedgerMismatch, match="neighbours"):
             ledger.dataset("f", population="people", budget=PureDP(1, neighbours="change-one"))
         with pytest.raises(NotFound, match="'g'"):
-            ledger.reserve(TENTH, dataset="g")
+            ledger.reserve(Charge(TENTH, dataset="g"))
         with pytest.raises(NotFound, match="people, rows"):
             ledger.dataset("g", population="nobody")
         with pytest.raises(InvalidParameter):
@@ -295,14 +299,14 @@ def test_raising_a_cap_is_an_entry_and_lowering_it_under_what_is_spent_is_refuse
         level = ledger.population("people", budget=PureDP("0.3"))
         ledger.dataset("d", population="people")
         for _ in range(3):
-            ledger.reserve(TENTH, dataset="d")
+            ledger.reserve(Charge(TENTH, dataset="d"))
         with pytest.raises(BudgetExceeded):
             ledger.change_budget(level, PureDP("0.29"), reason="too generous")
         raised = ledger.change_budget(level, PureDP("0.4"), reason="the board agreed")
         assert (raised.spent, raised.remaining) == (Fraction(3, 10), Fraction(1, 10))
-        ledger.reserve(TENTH, dataset="d")
+        ledger.reserve(Charge(TENTH, dataset="d"))
         with pytest.raises(BudgetExceeded):
-            ledger.reserve(TENTH, dataset="d")
+            ledger.reserve(Charge(TENTH, dataset="d"))
         race = ledger.change_budget(level, ApproxDP(1, "1e-6"), reason="a weaker promise")
         assert race.spent["ε"] == Fraction(4, 10)
         lowered = ledger.change_budget(level, PureDP("0.4"), reason="back, to exactly what is spent")
@@ -322,7 +326,7 @@ def test_a_cap_given_later_counts_all_that_was_asked_before(place: Place) -> Non
         ledger.population("people", budget=PureDP(1))
         level = ledger.dataset("d", population="people")
         assert (level.budget, level.spent) == (None, None)
-        ledger.reserve(TENTH, dataset="d")
+        ledger.reserve(Charge(TENTH, dataset="d"))
         with pytest.raises(LedgerMismatch, match="neighbours"):
             ledger.change_budget(level, PureDP(1, neighbours="change-one"), reason="another relation")
         capped = ledger.change_budget(level, PureDP("0.2"), reason="from now on")
@@ -339,4 +343,4 @@ def test_what_is_affordable_follows_every_charge_whoever_made_it(place: Place) -
                 standing, affordable = one.rest("visits")
                 assert standing == one.deciding("visits")
                 assert affordable == one.affordable(standing) == left
-            ledger.reserve(Pure("1/10"), dataset="visits")
+            ledger.reserve(Charge(Pure("1/10"), dataset="visits"))

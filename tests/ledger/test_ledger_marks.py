@@ -25,8 +25,8 @@ from giveortake.errors import (
     LedgerTooNew,
     LedgerUnavailable,
 )
+from giveortake.ledger import Charge, restore
 from giveortake.ledger import open as open_ledger
-from giveortake.ledger import restore
 from giveortake.ledger.chain.entries import canonical, digest
 from giveortake.ledger.chain.watermark import FileMark, state_folder
 from giveortake.ledger.opening import opened
@@ -231,7 +231,7 @@ LATER: list[dict[str, Any]] = [
 @pytest.mark.parametrize("later", LATER, ids=lambda later: str(later["kind"]))
 def test_entries_of_a_later_version_are_told_from_damage(place: FilePlace, later: dict[str, Any]) -> None:
     with place.open() as ledger:
-        paid = ledger.reserve(TENTH, dataset="d")
+        paid = ledger.reserve(Charge(TENTH, dataset="d"))
         content = dict(ledger.history()[-1].content)
         previous = ledger.history()[-1].hash
     if later["kind"] == "budget":

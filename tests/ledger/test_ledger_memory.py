@@ -23,7 +23,7 @@ from giveortake.errors import (
     LedgerUnavailable,
     NotFound,
 )
-from giveortake.ledger import Ledger, restore
+from giveortake.ledger import Charge, Ledger, restore
 from giveortake.ledger.chain.entries import canonical, digest
 from giveortake.ledger.chain.postgres import PostgresStore, split
 from giveortake.privacy import PureDP
@@ -39,7 +39,7 @@ def begin(ledger: Ledger) -> None:
 
 
 def charge(ledger: Ledger, key: str) -> Any:
-    return ledger.settle(ledger.reserve(TENTH, dataset="d", key=key), key)
+    return ledger.settle(ledger.reserve(Charge(TENTH, dataset="d", key=key)), key)
 
 
 def left(ledger: Ledger) -> Fraction:
@@ -123,11 +123,11 @@ def test_a_ledger_ahead_of_its_mark_is_repaired(place: Place) -> None:
     with place.open() as ledger:
         begin(ledger)
     with place.open(at=stop) as ledger, pytest.raises(KeyboardInterrupt):
-        ledger.reserve(TENTH, dataset="d", key="k1")
+        ledger.reserve(Charge(TENTH, dataset="d", key="k1"))
     with pytest.raises(LedgerUnavailable, match="mark"):
         place.open(read_only=True)
     with place.open() as ledger:
-        found = ledger.reserve(TENTH, dataset="d", key="k1")
+        found = ledger.reserve(Charge(TENTH, dataset="d", key="k1"))
         assert (found.fresh, found.settled, left(ledger)) == (False, False, Fraction(8, 10))
         backup = place.backup()
         charge(ledger, "k2")
@@ -149,9 +149,9 @@ def test_what_stops_before_the_commit_has_not_happened(place: Place, label: str)
         begin(ledger)
         armed[0] = True
         with pytest.raises(KeyboardInterrupt):
-            ledger.reserve(TENTH, dataset="d", key="k1")
+            ledger.reserve(Charge(TENTH, dataset="d", key="k1"))
         assert left(ledger) == Fraction(9, 10)
-        assert ledger.reserve(TENTH, dataset="d", key="k1").fresh
+        assert ledger.reserve(Charge(TENTH, dataset="d", key="k1")).fresh
         ledger.verify()
 
 
@@ -237,7 +237,7 @@ def test_a_read_only_ledger_changes_nothing(place: Place) -> None:
         with pytest.raises(LedgerUnavailable, match="reading only"):
             ledger.population("others", budget=PureDP(1))
         with pytest.raises(LedgerUnavailable, match="reading only"):
-            ledger.reserve(TENTH, dataset="d")
+            ledger.reserve(Charge(TENTH, dataset="d"))
     with pytest.raises(LedgerUnavailable, match="closed"):
         left(ledger)
 

@@ -19,7 +19,7 @@ from giveortake.errors import (
     LedgerRolledBack,
     PopulationClosed,
 )
-from giveortake.ledger import Ledger, restore
+from giveortake.ledger import Charge, Ledger, restore
 from giveortake.ledger.chain.entries import canonical
 from giveortake.ledger.state.state import KINDS
 from giveortake.privacy import PureDP
@@ -35,7 +35,7 @@ def begin(ledger: Ledger) -> None:
 
 
 def charge(ledger: Ledger, key: str) -> Any:
-    return ledger.settle(ledger.reserve(TENTH, dataset="d", key=key), key)
+    return ledger.settle(ledger.reserve(Charge(TENTH, dataset="d", key=key)), key)
 
 
 def left(ledger: Ledger) -> Fraction:
@@ -55,9 +55,9 @@ def test_a_restored_ledger_is_closed_until_the_owner_sets_a_budget(place: Place)
         acknowledged = ledger.history()[-1]
         assert acknowledged.kind == "restored"
         assert acknowledged.content["mark"]["number"] == 7
-        assert ledger.reserve(TENTH, dataset="d", key="k0").answer == "k0"
+        assert ledger.reserve(Charge(TENTH, dataset="d", key="k0")).answer == "k0"
         with pytest.raises(PopulationClosed, match="restored"):
-            ledger.reserve(TENTH, dataset="d", key="k1")
+            ledger.reserve(Charge(TENTH, dataset="d", key="k1"))
         assert ledger.population("people").closed
         ledger.change_budget(ledger.population("people"), PureDP("0.5"), reason="half is written off")
         charge(ledger, "k1")
@@ -136,7 +136,7 @@ def test_a_lost_ledger_is_written_anew_from_its_export(place: Place, lost: int, 
     restore(place.where, reason="written anew", export=export[: len(export) - lost])
     with place.open() as ledger:
         assert ledger.history()[-1].kind == kind
-        assert ledger.reserve(TENTH, dataset="d", key="k0").answer == "k0"
+        assert ledger.reserve(Charge(TENTH, dataset="d", key="k0")).answer == "k0"
         ledger.verify()
         if not lost:
             assert ledger.levels() == before

@@ -15,6 +15,7 @@ import pytest
 from ledger_places import ServerPlace, start_server
 
 from giveortake.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerUnavailable
+from giveortake.ledger import Charge
 from giveortake.ledger import open as open_ledger
 from giveortake.ledger.chain import postgres
 from giveortake.ledger.chain.postgres import PostgresStore
@@ -47,9 +48,9 @@ def end_all(place: ServerPlace) -> None:
 
 def test_sessions_that_the_server_ends_between_two_calls_are_opened_again(place: ServerPlace) -> None:
     with place.open() as ledger:
-        ledger.reserve(TENTH, dataset="d", key="a")
+        ledger.reserve(Charge(TENTH, dataset="d", key="a"))
         end_all(place)
-        paid = ledger.reserve(TENTH, dataset="d", key="b")
+        paid = ledger.reserve(Charge(TENTH, dataset="d", key="b"))
         end_all(place)
         assert ledger.settle(paid, 41) == 41
         end_all(place)
@@ -82,8 +83,8 @@ def test_a_session_that_ends_inside_a_transaction_leaves_nothing_and_may_be_trie
 
     with opened(place.where, at=at) as ledger:
         with pytest.raises(LedgerBusy):
-            ledger.reserve(TENTH, dataset="d", key="a")
-        assert ledger.reserve(TENTH, dataset="d", key="a").fresh
+            ledger.reserve(Charge(TENTH, dataset="d", key="a"))
+        assert ledger.reserve(Charge(TENTH, dataset="d", key="a")).fresh
         assert ledger.verify().reservations == 1
 
 
@@ -98,12 +99,12 @@ def test_a_session_that_ends_at_its_commit_is_not_tried_again(place: ServerPlace
 def test_a_commit_whose_reply_is_lost_is_found_by_its_key(place: ServerPlace) -> None:
     """The server has committed and waits for a standby that does not come when the session is ended."""
     with place.open() as ledger:
-        ledger.reserve(TENTH, dataset="d", key="a")
+        ledger.reserve(Charge(TENTH, dataset="d", key="a"))
         place.sql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
         place.sql("SELECT pg_reload_conf()")
         try:
             with ThreadPoolExecutor(1) as other:
-                asked = other.submit(ledger.reserve, TENTH, dataset="d", key="b")
+                asked = other.submit(ledger.reserve, Charge(TENTH, dataset="d", key="b"))
                 waits = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
                 until(lambda: asked.done() or (place.sql(waits) and asked.done()), "the session is ended")
         finally:
@@ -111,7 +112,7 @@ def test_a_commit_whose_reply_is_lost_is_found_by_its_key(place: ServerPlace) ->
             place.sql("SELECT pg_reload_conf()")
         assert isinstance(asked.exception(), LedgerUnavailable)
     with place.open() as ledger:
-        again = ledger.reserve(TENTH, dataset="d", key="b")
+        again = ledger.reserve(Charge(TENTH, dataset="d", key="b"))
         assert (again.fresh, again.charged) == (False, ())
         assert ledger.verify().reservations == 2
 
@@ -134,16 +135,16 @@ def test_a_server_that_crashes_keeps_what_was_committed() -> None:
             ledger.population("people", budget=PureDP(1))
             ledger.dataset("d", population="people")
             for key in "abc":
-                ledger.settle(ledger.reserve(TENTH, dataset="d", key=key), key)
+                ledger.settle(ledger.reserve(Charge(TENTH, dataset="d", key=key)), key)
             pid = running.get_pid()
             os.kill(pid, signal.SIGQUIT)  # an immediate shutdown: nothing is written, recovery follows
             left = folder / "data" / "postmaster.pid"
             until(lambda: not (left.exists() or is_running(pid)), "the server ends")
             with pytest.raises(LedgerError):
-                ledger.reserve(TENTH, dataset="d", key="d")
+                ledger.reserve(Charge(TENTH, dataset="d", key="d"))
             patiently(running.ensure_postgres_running)
         with place.open() as ledger:
-            assert [ledger.reserve(TENTH, dataset="d", key=key).answer for key in "abc"] == list("abc")
+            assert [ledger.reserve(Charge(TENTH, dataset="d", key=key)).answer for key in "abc"] == list("abc")
             assert ledger.verify().reservations == 3
     finally:
         running.cleanup()
@@ -153,7 +154,7 @@ def test_a_server_that_crashes_keeps_what_was_committed() -> None:
 def test_a_database_that_cannot_be_written_refuses_to_charge(place: ServerPlace) -> None:
     options = "&options=-c%20default_transaction_read_only%3Don"
     with pytest.raises(LedgerUnavailable, match="read-only"), open_ledger(place.where + options) as ledger:
-        ledger.reserve(TENTH, dataset="d")
+        ledger.reserve(Charge(TENTH, dataset="d"))
     with open_ledger(place.where + options, read_only=True) as ledger:
         assert ledger.verify().reservations == 0
 
@@ -180,9 +181,9 @@ def test_a_ledger_that_is_held_too_long_is_busy(place: ServerPlace) -> None:
         other.execute(f"SELECT * FROM {place.schema}.about FOR UPDATE".encode())
         store.connected().execute("SET lock_timeout = '20ms'")  # in which nothing but a lock is waited for
         with pytest.raises(LedgerBusy):
-            ledger.reserve(TENTH, dataset="d")
+            ledger.reserve(Charge(TENTH, dataset="d"))
         other.rollback()
-        ledger.reserve(TENTH, dataset="d")
+        ledger.reserve(Charge(TENTH, dataset="d"))
 
 
 def test_a_turn_that_cannot_be_had_leaves_no_session_behind(
@@ -195,9 +196,9 @@ def test_a_turn_that_cannot_be_had_leaves_no_session_behind(
         made[-1].execute("SET statement_timeout = '100ms'")
         return made[-1]
 
-    with place.open() as ledger, place.open() as other, ledger.turn("q", dataset="d"):
+    with place.open() as ledger, place.open() as other, ledger.turn(Charge(TENTH, dataset="d", name="q")):
         monkeypatch.setattr(psycopg, "connect", impatient)
-        with pytest.raises(LedgerUnavailable), other.turn("q", dataset="d"):
+        with pytest.raises(LedgerUnavailable), other.turn(Charge(TENTH, dataset="d", name="q")):
             raise AssertionError("somebody else has it")
         assert [each.closed for each in made] == [True]
 
@@ -211,7 +212,7 @@ def test_a_dropped_mark_or_schema_is_missed(place: ServerPlace) -> None:
     with place.open() as ledger:
         place.sql(f"DELETE FROM {place.schema}_mark.mark")
         with pytest.raises(LedgerDamaged, match="mark"):
-            ledger.reserve(TENTH, dataset="d")
+            ledger.reserve(Charge(TENTH, dataset="d"))
         place.delete()
     with pytest.raises(LedgerDamaged, match="mark"):
         place.open()
@@ -232,8 +233,8 @@ def test_functions_that_others_put_in_the_search_path_do_not_run_as_the_custodia
         with open_ledger(place) as ledger:
             ledger.population("people", budget=PureDP(1))
             ledger.dataset("d", population="people")
-            with ledger.turn("q", dataset="d"):
-                ledger.settle(ledger.reserve(TENTH, dataset="d", key="a"), 1)
+            with ledger.turn(Charge(TENTH, dataset="d", name="q")):
+                ledger.settle(ledger.reserve(Charge(TENTH, dataset="d", key="a")), 1)
             ledger.chain.mark.secret(create=True)
             assert ledger.verify().reservations == 1
         assert caught() == []

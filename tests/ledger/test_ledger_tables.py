@@ -14,7 +14,7 @@ from ledger_places import FilePlace, Place, place
 
 from giveortake import cli
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, SameTable
-from giveortake.ledger import Ledger, Registered, restore
+from giveortake.ledger import Charge, Ledger, Registered, restore
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
 
@@ -126,8 +126,8 @@ def test_domains_may_change_until_a_question_is_charged_and_each_declaration_is_
         ledger.verify()
     with place.open() as ledger:
         with pytest.raises(LedgerMismatch, match="at version '5' now"):  # by a session that was opened before
-            ledger.reserve(Laplace(10), dataset="t", version="4")
-        ledger.reserve(Laplace(10), dataset="t", version="5")
+            ledger.reserve(Charge(Laplace(10), dataset="t", version="4"))
+        ledger.reserve(Charge(Laplace(10), dataset="t", version="5"))
         assert not ledger.is_open("t")
         for said in ({"domains": other}, {"domains": found, "declared": False}):
             with pytest.raises(LedgerMismatch, match="domains"):
@@ -142,7 +142,7 @@ def test_after_a_restoration_nobody_knows_whether_domains_may_change(tmp_path: P
         put(ledger, "t", domains={"t": {}})
     before = place.backup()
     with place.open() as ledger:
-        ledger.reserve(Laplace(10), dataset="t")
+        ledger.reserve(Charge(Laplace(10), dataset="t"))
     place.put_back(before)
     restore(place.where, reason="an old copy")
     with place.open() as ledger:

@@ -75,7 +75,7 @@ def test_verification_looks_up_little_that_is_not_there(ledger: Ledger, monkeypa
 
 
 def key_twice(found: dict[str, Content]) -> tuple[str, Content]:
-    return "reserved", found["reserved"] | {"id": "another", "question": "another", "answered_by": None}
+    return "reserved", found["reserved"] | {"id": "another", "name": "another", "answered_by": None}
 
 
 def settled_twice(found: dict[str, Content]) -> tuple[str, Content]:
@@ -87,7 +87,7 @@ def drawn_twice(found: dict[str, Content]) -> tuple[str, Content]:
 
 
 def answer_of_nobody(found: dict[str, Content]) -> tuple[str, Content]:
-    return "reserved", found["reserved"] | {"id": "another", "key": None, "question": "new", "answered_by": 5}
+    return "reserved", found["reserved"] | {"id": "another", "key": None, "name": "new", "answered_by": 5}
 
 
 def answer_of_another(found: dict[str, Content]) -> tuple[str, Content]:
@@ -96,7 +96,7 @@ def answer_of_another(found: dict[str, Content]) -> tuple[str, Content]:
 
 
 def charged_to_nobody(found: dict[str, Content]) -> tuple[str, Content]:
-    return "reserved", found["reserved"] | {"id": "another", "key": None, "question": "new", "levels": {}}
+    return "reserved", found["reserved"] | {"id": "another", "key": None, "name": "new", "levels": {}}
 
 
 def alias_of_a_known_key(found: dict[str, Content]) -> tuple[str, Content]:

@@ -16,6 +16,7 @@ from ledger_places import FilePlace, Place
 from ledger_places import place_of_rules as place
 
 import giveortake as gt
+from giveortake.ledger import Charge
 from giveortake.ledger.rules.reservations import Pace, beat
 from giveortake.privacy.events import Laplace
 from waiting import until
@@ -61,7 +62,7 @@ def test_answers_draws_and_failures_are_written_at_one_moment_however_long_they_
         for act in ACTS.values():
             for taken in (0.0, 0.3, 0.9):
                 clock.now = 100.0
-                reserved = ledger.reserve(TENTH, dataset="d")
+                reserved = ledger.reserve(Charge(TENTH, dataset="d"))
                 clock.now += taken
                 act(ledger, reserved)
                 found.add(round(clock.now, 6))
@@ -86,11 +87,11 @@ def test_whoever_waited_for_a_turn_goes_on_at_a_beat_of_their_own(place: Place) 
         ledger.pace = other.pace = recorded
 
         def ask() -> None:
-            with other.turn("q", dataset="d"):
+            with other.turn(Charge(TENTH, dataset="d", name="q")):
                 pass
 
         asking = threading.Thread(target=ask)
-        with ledger.turn("q", dataset="d"):
+        with ledger.turn(Charge(TENTH, dataset="d", name="q")):
             asking.start()
             until(lambda: waits(place), "somebody waits for the turn")
             assert beats == []
@@ -109,16 +110,16 @@ def test_whoever_finds_a_charge_whose_executor_is_gone_goes_on_at_a_beat_too(pla
         ledger.dataset("d", population="people")
         recorded: Any = SimpleNamespace(begin=lambda: None, wait=lambda since=None: beats.append(since))
         ledger.pace = recorded
-        with ledger.turn("q", dataset="d", event=TENTH):
-            begun = ledger.reserve(TENTH, dataset="d", question="q", key="one")
+        with ledger.turn(Charge(TENTH, dataset="d", name="q")):
+            begun = ledger.reserve(Charge(TENTH, dataset="d", name="q", key="one"))
         assert beats == []
-        with ledger.turn("q", dataset="d", event=TENTH):  # whoever was to answer it is gone
+        with ledger.turn(Charge(TENTH, dataset="d", name="q")):  # whoever was to answer it is gone
             assert len(beats) == 1
-        with ledger.turn("another", dataset="d", event=TENTH):
+        with ledger.turn(Charge(TENTH, dataset="d", name="another")):
             assert len(beats) == 1
         ledger.settle(begun, 41)
         beats.clear()
-        with ledger.turn("q", dataset="d", event=TENTH):  # it has an answer
+        with ledger.turn(Charge(TENTH, dataset="d", name="q")):  # it has an answer
             assert beats == []
 
 

@@ -8,6 +8,7 @@ import pytest
 from ledger_places import FilePlace
 
 from giveortake.errors import BudgetExceeded, GiveOrTakeError, NotFound, SameTable
+from giveortake.ledger import Charge
 from giveortake.ledger.opening import rehearsal
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Pure
@@ -19,7 +20,7 @@ def place(tmp_path: Path) -> FilePlace:
     with found.open() as ledger:
         ledger.population("people", budget=PureDP(1), unit="p")
         ledger.dataset("visits", population="people", fingerprint="f" * 64, domains={"visits": {}})
-        ledger.settle(ledger.reserve(Pure("0.6"), dataset="visits", question="q"), [41])
+        ledger.settle(ledger.reserve(Charge(Pure("0.6"), dataset="visits", name="q")), [41])
     return found
 
 
@@ -33,8 +34,8 @@ def test_a_rehearsal_knows_what_the_ledger_knows_and_changes_nothing(place: File
         copy.dataset("letters", population="people")
         assert copy.domains("letters") is None
         with pytest.raises(BudgetExceeded):
-            copy.reserve(Pure("0.5"), dataset="letters")
-        copy.reserve(Pure("0.4"), dataset="letters")
+            copy.reserve(Charge(Pure("0.5"), dataset="letters"))
+        copy.reserve(Charge(Pure("0.4"), dataset="letters"))
         assert copy.population("people").remaining == 0
         copy.verify()
     assert Path(place.where).read_bytes() == before

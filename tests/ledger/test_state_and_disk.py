@@ -10,7 +10,7 @@ import pytest
 from ledger_places import Place, place
 
 from giveortake.errors import LedgerDamaged, LedgerRolledBack, LedgerTooNew, LedgerUnavailable
-from giveortake.ledger import Ledger
+from giveortake.ledger import Charge, Ledger
 from giveortake.ledger.opening import opened
 from giveortake.ledger.state.state import KINDS
 from giveortake.privacy import PureDP
@@ -22,7 +22,7 @@ TENTH = Laplace(10)
 def begin(ledger: Ledger) -> None:
     ledger.population("people", budget=PureDP(1), unit="person")
     ledger.dataset("d", population="people")
-    ledger.settle(ledger.reserve(TENTH, dataset="d", key="first"), [1])
+    ledger.settle(ledger.reserve(Charge(TENTH, dataset="d", key="first")), [1])
 
 
 def told(ledger: Ledger) -> Any:
@@ -46,7 +46,7 @@ def test_a_look_is_few_statements_and_the_text_of_a_checkpoint_is_read_once(tmp_
         ledger.levels()
         assert len(said) == 5, said  # begin, what the ledger says of itself, the last checkpoint, entries, commit
         said.clear()
-        ledger.settle(ledger.reserve(TENTH, dataset="d", key="next"), [2])
+        ledger.settle(ledger.reserve(Charge(TENTH, dataset="d", key="next")), [2])
         # where a random id is looked for depends on the id: in a table of its own, or in a chunk that others share
         asked = [statement for statement in said if statement.startswith("SELECT") and "finds" not in statement]
         assert len(asked) == 8, asked  # three of each change, as above, and the last entry before each move of the mark
@@ -60,10 +60,10 @@ def test_a_mark_is_moved_past_what_another_wrote_in_between(tmp_path: Path) -> N
 
         def write(label: str) -> None:
             if label == "committed" and not paid:
-                paid.append(other.reserve(TENTH, dataset="d", key="in between"))
+                paid.append(other.reserve(Charge(TENTH, dataset="d", key="in between")))
 
         with opened(where, at=write) as ledger:
-            mine = ledger.reserve(TENTH, dataset="d", key="mine")
+            mine = ledger.reserve(Charge(TENTH, dataset="d", key="mine"))
             assert (mine.fresh, paid[0].fresh) == (True, True)
             assert told(ledger) == told(other)
             assert ledger.chain.mark.read() == other.chain.head == ledger.chain.head
@@ -86,7 +86,7 @@ def test_what_does_not_follow_from_history_is_never_committed(place: Place) -> N
             with pytest.raises((LedgerDamaged, LedgerTooNew)), ledger.chain.changing() as transaction:
                 transaction.add(kind, content)
             assert told(ledger) == before, kind
-            assert ledger.reserve(TENTH, dataset="d", key=f"next {number}").fresh
+            assert ledger.reserve(Charge(TENTH, dataset="d", key=f"next {number}")).fresh
         assert same_when_opened_again(ledger, place)
 
 
@@ -111,14 +111,14 @@ def test_an_interruption_while_the_state_takes_an_entry_leaves_nothing_of_it(
         raise KeyboardInterrupt
 
     calls: dict[str, Callable[[Ledger], Any]] = {
-        "reserved": lambda ledger: ledger.reserve(TENTH, dataset="d", key="next"),
+        "reserved": lambda ledger: ledger.reserve(Charge(TENTH, dataset="d", key="next")),
         "settled": lambda ledger: ledger.settle(begun, [2]),
         "drawn": lambda ledger: ledger.keep(begun, 0, [2]),
         "failed": lambda ledger: ledger.fail(begun),
     }
     with place.open() as ledger:
         begin(ledger)
-        begun = ledger.reserve(TENTH, dataset="d", key="begun")
+        begun = ledger.reserve(Charge(TENTH, dataset="d", key="begun"))
         before = told(ledger)
         with monkeypatch.context() as interrupted:
             interrupted.setitem(KINDS, kind, stopped)
@@ -141,7 +141,7 @@ def test_an_interruption_while_another_writers_entry_is_read_does_not_count_it_t
     with place.open() as ledger, place.open() as other:
         begin(ledger)
         other.levels()
-        ledger.reserve(TENTH, dataset="d", key="next")
+        ledger.reserve(Charge(TENTH, dataset="d", key="next"))
         with monkeypatch.context() as interrupted:
             interrupted.setitem(KINDS, "reserved", stopped)
             with pytest.raises(KeyboardInterrupt):
@@ -170,10 +170,10 @@ def test_a_commit_that_fails_leaves_nothing_in_memory(tmp_path: Path, monkeypatc
         with monkeypatch.context() as full:
             full.setattr(store, "_check_inside", fails)
             with pytest.raises(LedgerUnavailable, match="disk"):
-                ledger.reserve(TENTH, dataset="d", key="next")
+                ledger.reserve(Charge(TENTH, dataset="d", key="next"))
         written[0] = False
         assert told(ledger) == before
-        assert ledger.reserve(TENTH, dataset="d", key="next").fresh
+        assert ledger.reserve(Charge(TENTH, dataset="d", key="next")).fresh
         ledger.verify()
 
 
@@ -189,8 +189,8 @@ def test_an_interruption_after_the_commit_leaves_memory_as_the_disk_is(place: Pl
         begin(ledger)
         armed[0] = True
         with pytest.raises(KeyboardInterrupt):
-            ledger.reserve(TENTH, dataset="d", key="next")
-        assert not ledger.reserve(TENTH, dataset="d", key="next").fresh
+            ledger.reserve(Charge(TENTH, dataset="d", key="next"))
+        assert not ledger.reserve(Charge(TENTH, dataset="d", key="next")).fresh
         assert same_when_opened_again(ledger, place)
 
 
@@ -199,7 +199,7 @@ def test_a_state_that_is_read_again_still_knows_what_it_has_seen(place: Place, m
     with place.open() as ledger:
         begin(ledger)
         backup, mark = place.backup(), ledger.chain.mark.read()
-        ledger.reserve(TENTH, dataset="d", key="next")
+        ledger.reserve(Charge(TENTH, dataset="d", key="next"))
         ledger.levels()
         with pytest.raises(LedgerTooNew), ledger.chain.changing() as transaction:
             transaction.add("invented", {})

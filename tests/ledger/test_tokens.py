@@ -13,7 +13,7 @@ from ledger_places import FilePlace, Place
 from ledger_places import place_of_rules as place
 
 from giveortake.errors import AccessDenied, InvalidParameter, LedgerTooNew, NotFound
-from giveortake.ledger import Ledger, Principal
+from giveortake.ledger import Charge, Ledger, Principal
 from giveortake.ledger.state.state import KINDS
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Pure
@@ -138,7 +138,7 @@ def test_tokens_are_for_analysts_that_the_ledger_knows(place: Place) -> None:
         known = ledger.authenticate(text)  # who they are is known, and they are told that they were revoked
         assert known is not None
         with pytest.raises(AccessDenied):
-            ledger.reserve(Pure("0.1"), dataset="visits", analyst=known.analyst)
+            ledger.reserve(Charge(Pure("0.1"), dataset="visits", analyst=known.analyst))
         with pytest.raises(NotFound):
             ledger.revoke_token("0" * 16, reason="?")
 
@@ -154,7 +154,7 @@ def test_every_administrative_act_says_who_did_it_and_questions_say_nothing(plac
         ledger.reset_failures(level, reason="looked", by="paul")
         name, _ = ledger.issue_token(role="custodian", by="paul")
         ledger.revoke_token(name, reason="lost", by="paul")
-        ledger.settle(ledger.reserve(Pure("0.1"), dataset="visits", analyst="ann"), {"n": 1})
+        ledger.settle(ledger.reserve(Charge(Pure("0.1"), dataset="visits", analyst="ann")), {"n": 1})
         who = [(entry.kind, entry.content.get("by")) for entry in ledger.history()]
         assert who == [
             ("ledger", None), ("population", "olga"), ("dataset", "olga"), ("analyst", "olga"), ("version", "olga"),

@@ -12,6 +12,7 @@ import giveortake as gt
 import tiers
 from giveortake import plot
 from giveortake.errors import InvalidParameter, NotFound
+from giveortake.ledger import Charge
 from giveortake.plot.theme import COLOURS, DASHES
 
 CHARTS: dict[str, Callable[[], Any]] = {
@@ -72,7 +73,7 @@ def test_a_ledger_burns_down(tmp_path: Path) -> None:
         ledger.population("patients", budget=gt.PureDP(1), unit="person_id")
         ledger.dataset("visits", population="patients")
         for key in ("one", "two"):
-            ledger.settle(ledger.reserve(gt.accounting.events.Pure("1/4"), dataset="visits", key=key), 1)
+            ledger.settle(ledger.reserve(Charge(gt.accounting.events.Pure("1/4"), dataset="visits", key=key)), 1)
         rows = points(plot.burn_down(ledger))
         assert next(row["left"] for row in rows) == 1
         assert rows[-1]["left"] == 0.5

@@ -13,6 +13,7 @@ import pytest
 
 import giveortake as gt
 import service_kills
+from giveortake.ledger import Charge
 from kill_findings import Found
 from tiers import tiered
 
@@ -47,7 +48,7 @@ def test_the_check_after_the_kills_finds_what_is_lost_double_or_overspent(tmp_pa
     with gt.ledger.open(settings.ledger, mark=settings.mark) as book:
         budget = gt.PureDP(100 * service_kills.EPSILON)
         book.analyst("analyst 0 0", datasets=["visits"], budget=budget)
-        paid = book.reserve(event, dataset="visits", analyst="analyst 0 0", key="k", request="k")
+        paid = book.reserve(Charge(event, dataset="visits", analyst="analyst 0 0", key="k", name="k"))
         book.settle(paid, {"n": 1})
     log = folder / "client-0.jsonl"
     line = {"analyst": "analyst 0 0", "key": "k", "tries": 1, "answer": {"n": [1]}, "release": paid.id}
@@ -66,7 +67,7 @@ def test_the_check_after_the_kills_finds_what_is_lost_double_or_overspent(tmp_pa
         assert [problem.split()[0] for problem in found.problems] == ([expected] if expected else [])
     with gt.ledger.open(settings.ledger, mark=settings.mark) as book:
         for place in range(service_kills.AFFORDED):
-            book.reserve(event, dataset="visits", analyst="analyst 0 0", key=f"more {place}", request=place)
+            book.reserve(Charge(event, dataset="visits", analyst="analyst 0 0", key=f"more {place}", name=place))
     log.write_text("")
     found = Found()
     service_kills.check(settings, folder, found)

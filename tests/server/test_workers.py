@@ -17,6 +17,7 @@ import pytest
 
 from demo_service import COUNT
 from giveortake.advice import Advice
+from giveortake.ledger import Charge
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Pure
 from giveortake.server.responses import Refusal
@@ -51,7 +52,7 @@ def test_what_is_asked_many_times_at_once_with_one_key_is_charged_once(tampered:
 def begun(service: Running, key: str) -> None:
     """What a worker leaves that is ended in the middle: a charge under a key, and no answer."""
     with service.book() as book:
-        book.reserve(Pure("1/1000"), dataset="visits", analyst="carl", key=key, request=key, question=key)
+        book.reserve(Charge(Pure("1/1000"), dataset="visits", analyst="carl", key=key, name=key))
 
 
 def stopped_worker(service: Running) -> int:

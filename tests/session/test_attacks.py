@@ -339,7 +339,7 @@ def test_neither_refinements_nor_files_of_keys_tell_how_many_charges_there_were(
         answer = s.sql("SELECT note, COUNT(*) AS n FROM t GROUP BY note").answer(epsilon=50, key_delta="1e-8")
         answer.refine(epsilon=1)
         last = [entry for entry in s.history() if entry.kind == "reserved"][-1]
-    assert last.content["request"]["refines"] == [answer.release_id]
+    assert last.content["name"]["refines"] == [answer.release_id]
     ((name, mode, folder),) = files
     assert name.startswith(f"{answer.release_id}-0-")
     assert (mode, folder) == (0o600, 0o700)

@@ -9,6 +9,7 @@ import pytest
 
 import giveortake as gt
 from giveortake import cli
+from giveortake.ledger import Charge
 from giveortake.session import Session
 
 TABLE = pl.DataFrame({"who": range(60), "region": ["a", "b"] * 30, "amount": [1.0] * 60})
@@ -29,7 +30,7 @@ def opened(place: Path, **said: str) -> Session:
 
 
 def asked_of(session: Session) -> list[str]:
-    return [entry.content["asked"] for entry in session.history() if entry.kind == "reserved"]
+    return [entry.content["description"] for entry in session.history() if entry.kind == "reserved"]
 
 
 def test_the_ledger_says_what_was_asked_in_sql_and_in_python(
@@ -67,10 +68,8 @@ def test_what_was_asked_in_words_changes_neither_the_name_nor_the_price(tmp_path
         ledger.population("people", budget=gt.PureDP(1))
         ledger.dataset("d", population="people")
         event = gt.accounting.events.Pure("0.1")
-        first = ledger.reserve(event, dataset="d", key="k", request={"a": 1}, question="q", description="how many")
-        again = ledger.reserve(
-            event, dataset="d", key="k", request={"a": 1}, question="q", description="in other words"
-        )
+        first = ledger.reserve(Charge(event, dataset="d", key="k", name={"a": 1}, description="how many"))
+        again = ledger.reserve(Charge(event, dataset="d", key="k", name={"a": 1}, description="in other words"))
         assert again.id == first.id
         assert str(ledger.levels()[0].spent) == "1/10"
         ledger.verify()

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 import giveortake as gt
+from giveortake.ledger import Charge
 
 EVIL = "<img src=x onerror=alert(1)>"
 
@@ -57,7 +58,7 @@ def test_standings_are_one_table_and_escape_their_names(tmp_path: Path) -> None:
     with gt.ledger.open(tmp_path / "people.ledger") as ledger:
         ledger.population(EVIL, budget=gt.PureDP(1), unit="who")
         ledger.dataset("visits", population=EVIL)
-        ledger.reserve(gt.accounting.events.Pure("1/4"), dataset="visits")
+        ledger.reserve(Charge(gt.accounting.events.Pure("1/4"), dataset="visits"))
         page = ledger.levels()._repr_html_()
         assert page.count("<tr>") == 3
         assert "25 %" in page

@@ -3,7 +3,8 @@
 >>> with open(":memory:") as ledger:
 ...     _ = ledger.population("patients", budget=gt.PureDP(1), unit="person_id")
 ...     _ = ledger.dataset("visits", population="patients")
-...     paid = ledger.reserve(gt.privacy.events.Laplace(4), dataset="visits", key="my first question")
+...     charge = gt.ledger.Charge(gt.privacy.events.Laplace(4), "visits", key="my first question")
+...     paid = ledger.reserve(charge)
 ...     answer = ledger.settle(paid, {"n": 41})
 ...     ledger.verify().answers
 1
@@ -17,7 +18,7 @@ from giveortake.ledger.rules.approvals import Approval
 from giveortake.ledger.rules.budget_status import BudgetStatus, TrialFilter
 from giveortake.ledger.rules.registration import Registered
 from giveortake.ledger.rules.releases import ReleaseRecord
-from giveortake.ledger.rules.reservations import Allowance, Reservation
+from giveortake.ledger.rules.reservations import Allowance, Charge, Reservation
 from giveortake.ledger.rules.tokens import Principal, TokenRecord
 from giveortake.ledger.state.verification import Verification
 
@@ -25,6 +26,7 @@ __all__ = [
     "Allowance",
     "Approval",
     "BudgetStatus",
+    "Charge",
     "Entry",
     "Ledger",
     "Principal",

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Self, final
 
 from giveortake.errors import ApprovalRequired, InvalidParameter, NotFound
 from giveortake.exact import whole
-from giveortake.ledger.chain.entries import canonical, digest, named, plain
 from giveortake.ledger.chain.entries import entries_of as entries_by
+from giveortake.ledger.chain.entries import named
 from giveortake.ledger.rules import approvals, budget_status, registration, releases, reservations, tokens
 from giveortake.ledger.rules.budget_status import (
     BudgetStatus,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from giveortake.ledger.chain.entries import Entry
     from giveortake.ledger.rules.approvals import Approval
     from giveortake.ledger.rules.releases import ReleaseRecord
-    from giveortake.ledger.rules.reservations import Pace
+    from giveortake.ledger.rules.reservations import Charge, Pace
     from giveortake.ledger.rules.tokens import Expiry, Principal, Role, TokenRecord
     from giveortake.ledger.state.state import Level, State
     from giveortake.privacy import Guarantee, Unit
@@ -378,59 +378,22 @@ class Ledger:
             level = budget_status.deciding(transaction, dataset, analyst)
             return status_of(transaction, level), budget_status.affordable(transaction, level)
 
-    def admission(
-        self,
-        event: Event,
-        *,
-        dataset: str,
-        version: str,
-        analyst: str | None = None,
-        request: object = None,
-        question: str | None = None,
-    ) -> budget_status.Admission:
-        """All that a quote needs: the level that decides, whether every level admits an event, and paid profiles.
+    def admission(self, charge: Charge) -> budget_status.Admission:
+        """All that a quote needs: the level that decides, whether every level admits a charge, and paid profiles.
 
-        With `question`, also whether the asker paid for exactly that before; with `request`, whether it is approved.
+        It says as well whether the asker paid for exactly this before, and whether a large spend is approved.
         """
         with self.chain.looking() as transaction:
-            terms: Any = {"dataset": dataset, "version": version, "analyst": analyst}
-            return budget_status.admission(transaction, event, request=request, question=question, **terms)
+            return budget_status.admission(transaction, charge)
 
-    def reserve(
-        self,
-        event: Event,
-        *,
-        dataset: str,
-        analyst: str | None = None,
-        key: str | None = None,
-        request: object = None,
-        question: str | None = None,
-        version: str | None = None,
-        description: str | None = None,
-        record: object = None,
-    ) -> Reservation:
+    def reserve(self, charge: Charge) -> Reservation:
         """Charge an event to every level, durably, before the data is touched. Nothing refunds it.
 
-        `key` is the analyst's idempotency key: the same key and request find the same reservation, and its answer.
-        `question` names what is asked, bounds included: a stored answer to it is free for levels that have paid, and
-        an analyst who asks it again before it is answered finds the reservation that is there. Reserve inside
-        `ledger.turn`, so that only one of those who ask the same at the same moment goes on to answer it.
-        `description` says it in words, for whoever reads the ledger, and `record` exactly, so that the release can be
-        read again by its id; they decide nothing.
+        Reserve inside `ledger.turn`, so that only one of those who ask the same at the same moment goes on to answer
+        it. What was charged under the same key, or for the same name, is found again (see `Charge`).
         """
         with self.chain.changing() as transaction:
-            reservation = reservations.reserve(
-                transaction,
-                event,
-                dataset=dataset,
-                analyst=analyst,
-                key=key,
-                request=request,
-                question=question,
-                version=version,
-                description=description,
-                record=record,
-            )
+            reservation = reservations.reserve(transaction, charge)
         if self.pace is not None:
             self.pace.begin()
         if isinstance(reservation, PendingApproval):
@@ -441,26 +404,15 @@ class Ledger:
             )
         return reservation
 
-    def knows(
-        self,
-        event: Event,
-        *,
-        dataset: str,
-        analyst: str | None = None,
-        key: str | None = None,
-        request: object = None,
-        question: str | None = None,
-    ) -> bool:
-        """Whether `reserve` would find an earlier reservation, by key and request or by question. It only looks."""
+    def knows(self, charge: Charge) -> bool:
+        """Whether `reserve` would find an earlier reservation, by key and name or by name alone. It only looks."""
         with self.chain.looking() as transaction:
-            return reservations.knows(
-                transaction, event, dataset=dataset, analyst=analyst, key=key, request=request, question=question
-            )
+            return reservations.knows(transaction, charge)
 
-    def is_paid(self, event: Event, *, dataset: str, analyst: str | None = None, question: str) -> bool:
-        """Whether `reserve` would find this question at no cost: its asker paid for it before. It only looks."""
+    def is_paid(self, charge: Charge) -> bool:
+        """Whether `reserve` would find this measurement at no cost: its asker paid for it before. It only looks."""
         with self.chain.looking() as transaction:
-            return reservations.is_paid(transaction, event, dataset=dataset, analyst=analyst, question=question)
+            return reservations.is_paid(transaction, charge)
 
     def settle(self, reservation: Reservation | int, answer: object) -> Any:
         """Keep an answer unless there is one, and return the one that is kept: nothing else may be released."""
@@ -494,27 +446,23 @@ class Ledger:
             return Sensitive(int.from_bytes(transaction.pad(f"{reservation.id} {index}"), "big"))
 
     @contextmanager
-    def turn(
-        self, question: str, *, dataset: str, analyst: str | None = None, event: Event | None = None
-    ) -> Iterator[None]:
-        """Wait until nobody else, in any thread or process, is about to answer this analyst's same question.
+    def turn(self, charge: Charge, *, interactive: bool = False) -> Iterator[None]:
+        """Wait until nobody else, in any thread or process, is about to answer this analyst's same measurement.
 
         Whoever reserves inside and finds a reservation that is neither fresh nor settled knows that its executor is
         gone: it failed or crashed. The turn ends with its process, however that ends. With a pace, whoever had to wait,
-        or finds that another has charged `event` for it and is gone, goes on at a beat of their own: the time of this
-        charge does not reveal when the other's process ended.
+        or finds that another was charged for it and is gone, goes on at a beat of their own: the time of this charge
+        does not reveal when the other's process ended. That an `interactive` charge was begun is no sign of that.
         """
-        name, start = digest(canonical([analyst, dataset, plain("question", question)])), time.monotonic()
-        with self.chain.mark.turn(name) as waited:
-            if self.pace is not None and (waited or self._was_begun(event, question, dataset, analyst)):
+        start = time.monotonic()
+        with self.chain.mark.turn(charge.identity) as waited:
+            if self.pace is not None and (waited or (not interactive and self._was_begun(charge))):
                 self.pace.wait(start)
             yield
 
-    def _was_begun(self, event: Event | None, question: str, dataset: str, analyst: str | None) -> bool:
-        if event is None:
-            return False
+    def _was_begun(self, charge: Charge) -> bool:
         with self.chain.looking() as transaction:
-            return reservations.is_unsettled(transaction, event, dataset=dataset, analyst=analyst, question=question)
+            return reservations.unsettled(transaction, charge) is not None
 
     def wait_for_beat(self) -> None:
         """With a pace, wait for the next beat after the last charge: the time of what follows reveals nothing."""
@@ -576,7 +524,7 @@ class Ledger:
     def profiles(
         self, dataset: str, *, version: str, analyst: str | None = None, before: int | None = None
     ) -> list[tuple[Any, str, Any]]:
-        """The request, id and stored answer of each profile that the asker's own levels paid for, the newest first.
+        """The name, id and stored answer of each profile that the asker's own levels paid for, the newest first.
 
         With `before`, those that were there before the entry of that number.
         """

@@ -78,7 +78,8 @@ def open_ledger(
     >>> ledger = open_ledger(":memory:")
     >>> _ = ledger.population("patients", budget=gt.PureDP("0.3"), unit="person_id")
     >>> _ = ledger.dataset("visits", population="patients")
-    >>> answer = ledger.settle(ledger.reserve(gt.privacy.events.Laplace(10), dataset="visits", key="q1"), {"n": 41})
+    >>> charge = gt.ledger.Charge(gt.privacy.events.Laplace(10), "visits", key="q1")
+    >>> answer = ledger.settle(ledger.reserve(charge), {"n": 41})
     >>> ledger.population("patients").remaining
     Fraction(1, 5)
     """

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from giveortake.compile import Caps, CustodianCaps, Measurement, Spend, Terms
     from giveortake.compile.measurement import Prepared
     from giveortake.engines import Engine
-    from giveortake.ledger import BudgetStatus, Ledger, Reservation, TrialFilter
+    from giveortake.ledger import BudgetStatus, Charge, Ledger, Reservation, TrialFilter
     from giveortake.ledger.rules.budget_status import Admission
     from giveortake.mechanisms.vectors import Trusted
     from giveortake.plan import Origin, Question
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from giveortake.session.kinds.queries import PricedQuestion
     from giveortake.session.parse_cache import ReadingCache
     from giveortake.session.partitions import Part
-    from giveortake.session.requests import Bound, Charge, Priced
+    from giveortake.session.requests import Bound, Priced
     from giveortake.session.steps import Steps
     from giveortake.session.storage import Spool
     from giveortake.sql import Read
@@ -171,7 +171,7 @@ class InteractiveMechanism:
         priced = price(bound, terms)
         bound.require_runnable(priced.measurement)
         charge = priced.charge()
-        admission = self.admission(charge)
+        admission = self.ledger.admission(charge)
         share = share_of_budget(self.budget, charge.event)
         own = bound.quoted(priced, terms, admission)
         notes = (
@@ -201,13 +201,11 @@ class InteractiveMechanism:
 
         It is found by what names it, or by the key of a request that has one of its own, such as a counter's.
         """
-        scope: Any = {"dataset": self.dataset, "analyst": self.analyst, "question": charge.question}
-        return self._is_known_by_key(bound, charge) or self.ledger.is_paid(charge.event, **scope)
+        return self._is_known_by_key(bound, charge) or self.ledger.is_paid(charge)
 
     def _is_known_by_key(self, bound: Bound[Any], charge: Charge) -> bool:
         key = bound.key(None, charge)
-        scope: Any = {"dataset": self.dataset, "analyst": self.analyst, "question": charge.question}
-        return key is not None and self.ledger.knows(charge.event, key=key, request=charge.name, **scope)
+        return key is not None and self.ledger.knows(replace(charge, key=key))
 
     def answer(self, bound: Bound[Any], terms: Terms, key: str | None) -> Any:
         """The release of a request, under one charge, which is durable before a row is read."""
@@ -229,7 +227,7 @@ class InteractiveMechanism:
             if priced.refusal is not None:
                 raise no_share(self, priced.spend, priced.refusal)
             try:
-                return self.reserve(charge, bound.key(key, charge))
+                return self.reserve(replace(charge, key=bound.key(key, charge)))
             except BudgetExceeded as refusal:
                 raise bound.refused(priced, charge.event, refusal) from None
 
@@ -288,7 +286,7 @@ class InteractiveMechanism:
 
     # -- the ledger ---------------------------------------------------------------------------------------------
 
-    def reserve(self, charge: Charge, key: str | None) -> Reservation:
+    def reserve(self, charge: Charge) -> Reservation:
         """Charge, durably, before a row is read. A table that changed is refused first, at no cost."""
         if self.closed.is_set():
             raise QueryRefused("this session is closed; nothing was charged", hint=Advice("{open_again}"))
@@ -297,26 +295,11 @@ class InteractiveMechanism:
                 f"the table {self.dataset!r} has changed since it was protected",
                 hint=Advice("{register_again}"),
             )
-        return self.ledger.reserve(
-            charge.event,
-            dataset=self.dataset,
-            analyst=self.analyst,
-            key=key,
-            request=charge.name,
-            question=charge.question,
-            version=self.version,
-            description=charge.words,
-            record=charge.record,
-        )
+        return self.ledger.reserve(charge)
 
     def standing(self) -> BudgetStatus:
         """The state of the level that decides about the next question: the analyst's own, else the population's."""
         return self.ledger.deciding(self.dataset, analyst=self.analyst)
-
-    def admission(self, charge: Charge) -> Admission:
-        """What a quote asks the ledger about a charge: whether it would be admitted, and whether it was paid for."""
-        scope: Any = {"dataset": self.dataset, "version": self.version, "analyst": self.analyst}
-        return self.ledger.admission(charge.event, request=charge.name, question=charge.question, **scope)
 
     def trial(self) -> TrialFilter:
         """A copy of the filter that decides about the next question, to try charges on."""

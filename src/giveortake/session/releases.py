@@ -138,7 +138,7 @@ class Reading:
         except QueryRefused as refusal:
             raise _unlike(self.record, f": {refusal.message}") from None
         charge = priced.charge()
-        if json.loads(charge.question) != self.record.request or charge.event != self.record.event:
+        if charge.name != self.record.request or charge.event != self.record.event:
             raise _unlike(self.record)
         return priced
 

@@ -13,7 +13,6 @@ A kind of request supplies only what is its own: `InteractiveMechanism` quotes, 
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, final
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, fin
 from giveortake.advice import Advice
 from giveortake.compile import Terms
 from giveortake.errors import InvalidParameter
+from giveortake.ledger import Charge
 from giveortake.session.refusals import gaussian_event, too_dear
 
 if TYPE_CHECKING:
@@ -181,25 +181,13 @@ class Priced(Generic[_Measurement]):
         """What the ledger is asked to charge; with the record if terms are given."""
         bound = self.bound
         record = None if terms is None else bound.record(self, terms)
+        mechanism, measurement = bound.mechanism, self.measurement
         return Charge(
-            bound.event(self.measurement), bound.name(self.measurement), bound.words(self.measurement), record
+            bound.event(measurement),
+            mechanism.dataset,
+            mechanism.analyst,
+            name=bound.name(measurement),
+            version=mechanism.version,
+            description=bound.words(measurement),
+            record=record,
         )
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Charge:
-    """What the ledger is asked to charge: the event, what names the measurement, and a description.
-
-    `record` holds the request in full, so that the release can be read again by its id; it does not affect the price.
-    """
-
-    event: Event
-    name: dict[str, Any]
-    words: str
-    record: Mapping[str, Any] | None = None
-
-    @property
-    def question(self) -> str:
-        """The name as text: by it the ledger finds again what was paid for."""
-        return json.dumps(self.name, sort_keys=True)

@@ -31,11 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Self
 
-    from giveortake.ledger import Reservation
+    from giveortake.ledger import Charge, Reservation
     from giveortake.mechanisms import Sensitive
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
-    from giveortake.session.requests import Charge
 
 Json = Any
 _Drawn = TypeVar("_Drawn")
@@ -222,10 +221,8 @@ def steps_of(
     Guarantee: a failure that is raised by a draw, and every execution but the first, is counted in the ledger before
     anybody can notice it. Who ends this process in the middle counts that (`ledger.fail_key`) before telling it.
     """
-    turn: Any = {"dataset": mechanism.dataset, "analyst": mechanism.analyst}
-    name = f"{mechanism.ledger.id} {mechanism.analyst} {mechanism.dataset} {charge.question}"
-    event = None if interactive else charge.event  # going on is no sign that another was begun and is gone
-    with _once_in_a_thread(name), mechanism.ledger.turn(charge.question, event=event, **turn):
+    name = f"{mechanism.ledger.id} {charge.identity}"
+    with _once_in_a_thread(name), mechanism.ledger.turn(charge, interactive=interactive):
         reservation = reserve()
         stored: list[Json] = []
         if reservation.settled:

@@ -12,6 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from console_desk import Desk, cause, press, quoted
 from demo_service import Running
+from giveortake.ledger import Charge
 from giveortake.privacy.events import Pure
 
 pytestmark = pytest.mark.long
@@ -110,7 +111,7 @@ def test_a_large_spend_waits_with_its_price_is_denied_with_a_reason_and_approved
 
 def test_failures_are_reset_by_the_custodian_alone_and_written_down(desk: Desk) -> None:
     with desk.service.book() as book:
-        paid = book.reserve(Pure("1/1000"), dataset="visits", analyst="bob", key="it fails", request="r", question="q")
+        paid = book.reserve(Charge(Pure("1/1000"), dataset="visits", analyst="bob", key="it fails", name="q"))
         book.fail(paid)
     owner = desk.window("custodian")
     owner.goto("/custodian")

@@ -3,7 +3,7 @@
 - Entries of the chain: each holds the hash of the one before, so that none can be changed, dropped or moved.
 - What they hold is written down in one way, so that equal values have equal hashes on every machine and in every year.
 - Events as entries hold them.
-- Digests and names that follow from an entry: of its request, question and approval, and of the lists it is in.
+- Digests and names that follow from an entry: of its measurement, request and approval, and of the lists it is in.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def asked_of(analyst: str | None, dataset: str | None) -> str:
     return canonical(["asked", analyst, dataset])
 
 
-_ASKED = ("analyst", "dataset", "event", "key", "question", "request")
+_ASKED = ("analyst", "dataset", "event", "key", "name")
 
 
 def request_digest(content: Mapping[str, Any]) -> str:
@@ -214,11 +214,11 @@ def approval_digests(content: Mapping[str, Any]) -> tuple[str, str]:
     return approval_digest({**content, "any_key": True}), approval_digest(content)
 
 
-def question_digest(content: Mapping[str, Any]) -> str | None:
-    """A digest of a question, its data set and version, and what was spent; None if it has no name."""
-    if content["question"] is None:
+def measurement_digest(content: Mapping[str, Any]) -> str | None:
+    """A digest of a measurement, its data set and version, and what was spent; None if it has no name."""
+    if content["name"] is None:
         return None
-    return digest(canonical({name: content[name] for name in ("dataset", "event", "question", "version")}))
+    return digest(canonical({name: content[name] for name in ("dataset", "event", "name", "version")}))
 
 
 def charges(entry: Entry) -> Iterator[tuple[int, Any]]:

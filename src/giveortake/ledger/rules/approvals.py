@@ -25,7 +25,7 @@ ApprovalState: TypeAlias = Literal["waiting", "approved", "denied", "expired", "
 
 _REQUESTS = 1 << 47
 _WAITING = 100  # large spends of one analyst
-_FIELDS = ("analyst", "dataset", "event", "key", "question", "request", "version")
+_FIELDS = ("analyst", "dataset", "event", "key", "name", "version")
 
 
 @final
@@ -82,7 +82,7 @@ def _approval(transaction: Transaction, request: ApprovalRequest) -> Approval:
         content["dataset"],
         content["version"],
         event_from_dict(content["event"]),
-        content.get("asked"),
+        content.get("description"),
         content.get("record"),
         reason=decision.get("reason"),
         by=decision.get("by"),
@@ -129,7 +129,7 @@ def decide(transaction: Transaction, content: dict[str, Any]) -> int | None:
     """Return None if a large spend is approved now; else the number of the request under which it waits.
 
     ApprovalDenied if the custodian has refused it. An expired approval is requested again. An approval covers what is
-    asked, not its idempotency key: whoever asks again has another key. Only a question without a name is recognised by
+    asked, not its idempotency key: whoever asks again has another key. Only a charge without a name is recognised by
     its key.
     """
     earlier = _known(transaction, content)
@@ -148,8 +148,8 @@ def decide(transaction: Transaction, content: dict[str, Any]) -> int | None:
         return earlier.id
     _require_patience(transaction, content["analyst"])
     new = secrets.randbelow(_REQUESTS) + _REQUESTS  # a running number would tell how busy others are
-    fields = {name: content[name] for name in (*_FIELDS, "asked", "record") if name in content}
-    any_key = {} if content["question"] is None else {"any_key": True}
+    fields = {name: content[name] for name in (*_FIELDS, "description", "record") if name in content}
+    any_key = {} if content["name"] is None else {"any_key": True}
     transaction.add("requested", {"id": new, **fields, **any_key})
     return new
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from giveortake.accounting.pricing import Account, Currency
     from giveortake.ledger.chain.chain import Transaction
     from giveortake.ledger.chain.entries import Entry
+    from giveortake.ledger.rules.reservations import Charge
     from giveortake.ledger.state.state import DataSet, Level, State
     from giveortake.privacy import Guarantee, Unit
     from giveortake.privacy.events import Event
@@ -228,28 +229,19 @@ class Admission:
     waits: bool = False
 
 
-def admission(
-    transaction: Transaction,
-    event: Event,
-    *,
-    dataset: str,
-    analyst: str | None,
-    version: str,
-    request: object = None,
-    question: str | None = None,
-) -> Admission:
-    """Everything that a quote asks a ledger; with `question`, also whether that was paid for."""
-    terms: Any = {"dataset": dataset, "analyst": analyst, "question": question}
+def admission(transaction: Transaction, charge: Charge) -> Admission:
+    """Everything that a quote asks a ledger about a charge."""
+    event, dataset, analyst = charge.event, charge.dataset, charge.analyst
     level = deciding(transaction, dataset, analyst)
     trial = trial_of(transaction, level, transaction.state.dataset_for(dataset, analyst))
     after = None if trial is None else trial.after(event)
     return Admission(
         status_of(transaction, level),
         admits(transaction, event, dataset=dataset, analyst=analyst),
-        reservations.profiles(transaction, dataset, analyst, version),
+        reservations.profiles(transaction, dataset, analyst, charge.version),
         None if after is None else used_of(level, after.share),
-        question is not None and reservations.is_answered(transaction, event, **terms),
-        reservations.would_wait(transaction, event, request=request, **terms),
+        reservations.is_answered(transaction, charge),
+        reservations.would_wait(transaction, charge),
     )
 
 

@@ -170,9 +170,9 @@ def record_of(transaction: Transaction, reserved: ReservationRecord) -> ReleaseR
         reserved.dataset,
         reserved.version,
         event_from_dict(content["event"]),
-        content.get("asked"),
+        content.get("description"),
         record,
-        content["request"],
+        content["name"],
         content["key"],
         settled=reserved.answer is not None,
         failed=reserved.failed,
@@ -308,7 +308,7 @@ def summary(entry: Entry, neighbours: Neighbours) -> str:
             return "begun"
         case "reserved":
             asker = "" if content.get("analyst") is None else f"{content['analyst']} asks "
-            question = str(content.get("asked", "")).replace(f" in {content['dataset']}", "")
+            question = str(content.get("description", "")).replace(f" in {content['dataset']}", "")
             is_free = not content.get("levels", True)  # it was asked before, and nobody is charged
             cost = "free, asked before" if is_free else price(content["event"], neighbours)
             return f"{asker}{content['dataset']}: {cost}{', ' if question else ''}{question}"
@@ -371,7 +371,7 @@ def _event(event: dict[str, Any]) -> str:
 _SHOWN = {
     "alias": ("key", "release"),
     "analyst": ("datasets", "budget", "approval_above", "failures", "questions"),
-    "reserved": ("id", "dataset", "version", "event", "key", "request", "question", "asked", "record"),
+    "reserved": ("id", "dataset", "version", "event", "key", "name", "description", "record"),
     "drawn": ("place", "drawn"),
     "settled": ("answer",),
     "defect": (),
@@ -383,7 +383,7 @@ _SHOWN = {
     "readmitted": ("reason",),
     "approved": ("reason", "expires"),
     "denied": ("reason",),
-    "requested": ("id", "dataset", "version", "event", "key", "request", "question", "asked", "record"),
+    "requested": ("id", "dataset", "version", "event", "key", "name", "description", "record"),
 }
 
 PAGE = 1000  # entries that are read at once

@@ -40,7 +40,7 @@ from giveortake.errors import (
     NotFound,
     PopulationClosed,
 )
-from giveortake.ledger.chain.entries import plain, question_digest, request_digest
+from giveortake.ledger.chain.entries import canonical, digest, measurement_digest, plain, request_digest
 from giveortake.ledger.rules import approvals
 from giveortake.ledger.rules.budgets import for_group
 from giveortake.ledger.rules.releases import minute, number_of
@@ -206,47 +206,74 @@ class PendingApproval:
     level: str
 
 
-def reserve(
-    transaction: Transaction,
-    event: Event,
-    *,
-    dataset: str,
-    analyst: str | None,
-    key: str | None,
-    request: object,
-    question: str | None,
-    version: str | None,
-    description: str | None = None,
-    record: object = None,
-) -> Reservation | PendingApproval:
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Charge:
+    """What the ledger is asked to charge: the event, for whom and on which data set, and what names the measurement.
+
+    `key` is the analyst's idempotency key: the same key and name find the same reservation, and its answer. `name` says
+    what is measured, caps included, as JSON: a stored answer to it is free for levels that have paid, and an analyst
+    who asks it again before it is answered finds the reservation that is there. What has no name is found by its key
+    alone. `version` is that of the table that the asker knows. `description` says it in words, for whoever reads the
+    ledger, and `record` exactly, so that the release can be read again by its id; they decide nothing.
+    """
+
+    event: Event
+    dataset: str
+    analyst: str | None = None
+    key: str | None = None
+    name: Any = None
+    version: str | None = None
+    description: str | None = None
+    record: Any = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.event, Event):
+            hint = 'charge what ran, such as events.Pure("0.1")'
+            raise InvalidParameter("event", self.event, "is not an event", hint=hint)
+        key: object = self.key
+        if key is not None and not (isinstance(key, str) and 0 < len(key) <= _LONGEST_KEY):
+            raise InvalidParameter("key", self.key, f"is not a text of 1 to {_LONGEST_KEY} characters")
+        for name in ("key", "name", "description", "record"):
+            object.__setattr__(self, name, plain(name, getattr(self, name)))
+
+    @property
+    def identity(self) -> str:
+        """A digest of who measures what of which data set, at whatever price and of whatever version."""
+        return digest(canonical([self.analyst, self.dataset, self.name]))
+
+
+def reserve(transaction: Transaction, charge: Charge) -> Reservation | PendingApproval:
     """Charge every level that has not paid yet, or none of them.
 
     Guarantee: the decision and the charge are one transaction that no other writer can enter. A level that refuses
-    leaves all levels as they were. The same key and request give the reservation that is there, at no cost; so does
-    the same question of the same analyst while it has no answer yet, so that one charge pays for one answer. A question
-    that is paid and answered gives its reservation under any key, and at most a short entry remembers the key.
+    leaves all levels as they were. The same key and name give the reservation that is there, at no cost; so does the
+    same measurement of the same analyst while it has no answer yet, so that one charge pays for one answer. A
+    measurement that is paid and answered gives its reservation under any key, and at most a short entry remembers the
+    key.
     """
-    if not isinstance(event, Event):
-        raise InvalidParameter("event", event, "is not an event", hint='charge what ran, such as events.Pure("0.1")')
+    analyst, dataset, event = charge.analyst, charge.dataset, charge.event
     table = transaction.state.dataset_for(dataset, analyst)
     levels = levels_of(transaction.state, table, analyst)
-    content = _content(event, table, analyst, key, request=request, question=question)
-    if description is not None:
-        content["asked"] = plain("asked", description)
-    if record is not None:
-        content["record"] = plain("record", record)
-    earlier = None if key is None else of_key(transaction, analyst, key)
+    content = _content(charge, table)
+    if charge.description is not None:
+        content["description"] = charge.description
+    if charge.record is not None:
+        content["record"] = charge.record
+    earlier = None if charge.key is None else of_key(transaction, analyst, charge.key)
     if earlier is not None:
         return _again(transaction, *earlier, content)
-    if version is not None and version != table.version:
-        raise LedgerMismatch(f"{dataset!r} is at version {table.version!r} now, not {version!r}", hint="ask again")
-    digest = question_digest(content)
-    release = transaction.state.release(analyst, dataset, digest)
+    if charge.version not in {None, table.version}:
+        raise LedgerMismatch(
+            f"{dataset!r} is at version {table.version!r} now, not {charge.version!r}", hint="ask again"
+        )
+    measurement = measurement_digest(content)
+    release = transaction.state.release(analyst, dataset, measurement)
     if release is not None:
         content["answered_by"] = release.answer
         levels = [level for level in levels if level.number not in release.levels]
-    elif key is None:
-        pending = transaction.state.unsettled(analyst, digest)
+    elif charge.key is None:
+        pending = transaction.state.unsettled(analyst, measurement)
         if pending is not None and {level.number for level in levels} <= set(
             transaction.state.reservations[pending].levels
         ):
@@ -257,7 +284,7 @@ def reserve(
     if release is not None and not levels:
         original = transaction.stored(release.answer).content["reservation"]
         repeated = _reservation(transaction, release.by.get(analyst, original), analyst)
-        if key is not None:
+        if charge.key is not None:
             _remember(transaction, repeated, content)
         return repeated
     if release is None:
@@ -265,72 +292,52 @@ def reserve(
     return _charge(transaction, levels, event, table, content)
 
 
-def knows(
-    transaction: Transaction,
-    event: Event,
-    *,
-    dataset: str,
-    analyst: str | None,
-    key: str | None,
-    request: object,
-    question: str | None,
-) -> bool:
-    """Whether this was reserved before: under this key, or as this question."""
-    table = transaction.state.dataset_for(dataset, analyst)
-    content = _content(event, table, analyst, key, request=request, question=question)
-    earlier = None if key is None else of_key(transaction, analyst, key)
+def knows(transaction: Transaction, charge: Charge) -> bool:
+    """Whether this was reserved before: under this key, or as this measurement."""
+    analyst, table = charge.analyst, transaction.state.dataset_for(charge.dataset, charge.analyst)
+    content = _content(charge, table)
+    earlier = None if charge.key is None else of_key(transaction, analyst, charge.key)
     if earlier is not None:
         return earlier[1] == request_digest(content)
-    digest = question_digest(content)
+    measurement = measurement_digest(content)
     return (
-        transaction.state.release(analyst, dataset, digest) is not None
-        or transaction.state.unsettled(analyst, digest) is not None
+        transaction.state.release(analyst, charge.dataset, measurement) is not None
+        or transaction.state.unsettled(analyst, measurement) is not None
     )
 
 
-def is_paid(transaction: Transaction, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
-    """Whether all levels of the asker paid for this question. What others paid for is not revealed."""
-    table = transaction.state.dataset_for(dataset, analyst)
-    if is_answered(transaction, event, dataset=dataset, analyst=analyst, question=question):
+def is_paid(transaction: Transaction, charge: Charge) -> bool:
+    """Whether all levels of the asker paid for this measurement. What others paid for is not revealed."""
+    if is_answered(transaction, charge):
         return True
-    pending = _pending(transaction, event, dataset, analyst, question)
-    levels = {level.number for level in levels_of(transaction.state, table, analyst)}
-    return pending is not None and levels <= set(transaction.state.reservations[pending].levels)
+    state, pending = transaction.state, unsettled(transaction, charge)
+    levels = levels_of(state, state.dataset(charge.dataset), charge.analyst)
+    return pending is not None and {level.number for level in levels} <= set(state.reservations[pending].levels)
 
 
-def is_answered(transaction: Transaction, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
-    """Whether all levels of the asker paid for a stored answer to this question: it is free under any key."""
-    table = transaction.state.dataset_for(dataset, analyst)
-    content = _content(event, table, analyst, None, request=None, question=question)
-    release = transaction.state.release(analyst, dataset, question_digest(content))
-    return (
-        release is not None
-        and {level.number for level in levels_of(transaction.state, table, analyst)} <= release.levels
-    )
+def is_answered(transaction: Transaction, charge: Charge) -> bool:
+    """Whether all levels of the asker paid for a stored answer to this measurement: it is free under any key."""
+    table = transaction.state.dataset_for(charge.dataset, charge.analyst)
+    measurement = measurement_digest(_content(charge, table))
+    release = transaction.state.release(charge.analyst, charge.dataset, measurement)
+    levels = levels_of(transaction.state, table, charge.analyst)
+    return release is not None and {level.number for level in levels} <= release.levels
 
 
-def is_unsettled(transaction: Transaction, event: Event, *, dataset: str, analyst: str | None, question: str) -> bool:
-    """Whether the asker was charged for this question, and it has no answer yet."""
-    return _pending(transaction, event, dataset, analyst, question) is not None
+def unsettled(transaction: Transaction, charge: Charge) -> int | None:
+    """The reservation that the asker was charged for this measurement, if it has no answer yet."""
+    table = transaction.state.dataset_for(charge.dataset, charge.analyst)
+    return transaction.state.unsettled(charge.analyst, measurement_digest(_content(charge, table)))
 
 
-def _pending(transaction: Transaction, event: Event, dataset: str, analyst: str | None, question: str) -> int | None:
-    table = transaction.state.dataset_for(dataset, analyst)
-    content = _content(event, table, analyst, None, request=None, question=question)
-    return transaction.state.unsettled(analyst, question_digest(content))
-
-
-def _content(
-    event: Event, table: DataSet, analyst: str | None, key: str | None, *, request: object, question: str | None
-) -> dict[str, Any]:
+def _content(charge: Charge, table: DataSet) -> dict[str, Any]:
     """The content of a reservation's entry, without the levels that pay."""
     return {
-        "analyst": analyst,
+        "analyst": charge.analyst,
         "dataset": table.level.name,
-        "event": event.to_dict(),
-        "key": None if key is None else _checked_key(key),
-        "request": plain("request", request),
-        "question": None if question is None else plain("question", question),
+        "event": charge.event.to_dict(),
+        "key": charge.key,
+        "name": charge.name,
         "version": table.version,
         "answered_by": None,
     }
@@ -520,14 +527,12 @@ def _finding_large(levels: list[Level], event: Event, table: DataSet) -> Level |
     )
 
 
-def would_wait(
-    transaction: Transaction, event: Event, *, dataset: str, analyst: str | None, request: object, question: str | None
-) -> bool:
+def would_wait(transaction: Transaction, charge: Charge) -> bool:
     """Whether some level finds this spend large, and it is not approved yet."""
-    table = transaction.state.dataset_for(dataset, analyst)
-    levels = _approving(transaction.state, table, levels_of(transaction.state, table, analyst))
-    content = _content(event, table, analyst, None, request=request, question=question)
-    return _finding_large(levels, event, table) is not None and not approvals.is_approved(transaction, content)
+    table = transaction.state.dataset_for(charge.dataset, charge.analyst)
+    levels = _approving(transaction.state, table, levels_of(transaction.state, table, charge.analyst))
+    is_large = _finding_large(levels, charge.event, table) is not None
+    return is_large and not approvals.is_approved(transaction, _content(charge, table))
 
 
 def _charge(
@@ -582,7 +587,7 @@ def _payment(transaction: Transaction, content: Mapping[str, Any]) -> dict[str, 
     """When the asker first paid for the stored answer of a reservation, and by which one; nothing of other askers."""
     analyst, dataset = content["analyst"], content["dataset"]
     is_answered_before = content["answered_by"] is not None
-    release = transaction.state.release(analyst, dataset, question_digest(content)) if is_answered_before else None
+    release = transaction.state.release(analyst, dataset, measurement_digest(content)) if is_answered_before else None
     own = None if release is None else release.by.get(analyst)
     if own is None:
         return {}
@@ -616,9 +621,9 @@ def released(transaction: Transaction, release: str, analyst: str | None) -> Res
 
 
 def profiles(
-    transaction: Transaction, dataset: str, analyst: str | None, version: str, before: int | None = None
+    transaction: Transaction, dataset: str, analyst: str | None, version: str | None, before: int | None = None
 ) -> list[tuple[Any, str, Any]]:
-    """The request, the id and the stored answer of each profile of this version, the newest first.
+    """The name, the id and the stored answer of each profile of this version, the newest first.
 
     With `before`, only those paid for before that entry.
 
@@ -635,7 +640,7 @@ def profiles(
         reserved = state.reservations[number]
         if analyst is not None and reserved.analyst != analyst:
             continue  # nobody learns of another's reservation of the same profile
-        release = state.release(analyst, dataset, reserved.question)
+        release = state.release(analyst, dataset, reserved.measurement)
         is_early = before is None or (release is not None and release.answer < before)
         if (
             reserved.version == version
@@ -644,20 +649,13 @@ def profiles(
             and release.answer not in profiles_by_answer
             and is_early
         ):
-            request = transaction.stored(number).content["request"]
+            name = transaction.stored(number).content["name"]
             profiles_by_answer[release.answer] = (
-                request,
+                name,
                 reserved.id,
                 transaction.stored(release.answer).content["answer"],
             )
     return list(profiles_by_answer.values())
-
-
-def _checked_key(key: object) -> str:
-    if isinstance(key, str) and 0 < len(key) <= _LONGEST_KEY:
-        plain("key", key)
-        return key
-    raise InvalidParameter("key", key, f"is not a text of 1 to {_LONGEST_KEY} characters")
 
 
 def keep(transaction: Transaction, number: int, index: int, content: object) -> Any:

@@ -26,7 +26,7 @@ from giveortake.ledger.chain.entries import (
     asked_of,
     digest,
     entries_of,
-    question_digest,
+    measurement_digest,
 )
 from giveortake.ledger.chain.index import EntryIndex, Hashes, name_of
 from giveortake.ledger.rules.budgets import charged_for, larger, promise_from_json
@@ -121,7 +121,7 @@ class ReservationRecord:
     analyst: str | None
     dataset: str
     version: str
-    question: str | None
+    measurement: str | None  # the digest of what was measured
     levels: tuple[int, ...]
     answer: int | None
     id: str
@@ -246,19 +246,19 @@ def _reserved(state: State, number: int, content: Content) -> None:
     if reserved.answer is None:
         for level in reserved.own:
             state.levels[level].asked += 1
-        if reserved.question is not None:
-            state.note(number, "asked", content["analyst"], reserved.question)
-    elif reserved.question is not None:
+        if reserved.measurement is not None:
+            state.note(number, "asked", content["analyst"], reserved.measurement)
+    elif reserved.measurement is not None:
         payer = state.payer(reserved.analyst, reserved.dataset)
-        if state.first("paid", payer, reserved.question) is None:
+        if state.first("paid", payer, reserved.measurement) is None:
             raise LedgerDamaged(f"entry {number} gives out an answer that is not there", hint=RESTORE)
         if reserved.levels:
-            state.note(number, "paid", payer, reserved.question)
+            state.note(number, "paid", payer, reserved.measurement)
     for name in approval_digests(content) if state.requests else ():
         if (request := state.requests.pop(name, None)) is not None:
             request.state = "used"
             _forget_requests(state, request.analyst)
-    if isinstance(content["request"], dict) and "profile" in content["request"]:
+    if isinstance(content["name"], dict) and "profile" in content["name"]:
         state.note(number, "profile", content["dataset"])
 
 
@@ -286,10 +286,10 @@ def _settled(state: State, number: int, content: Content) -> None:
         raise LedgerDamaged(f"entry {number} settles what is not waiting for an answer", hint=RESTORE)
     state.note(number, "settled", reserved.number)
     state.remember_settlement(number, reserved.number)
-    if reserved.question is not None:
+    if reserved.measurement is not None:
         payer = state.payer(reserved.analyst, reserved.dataset)
-        if state.first("paid", payer, reserved.question) is None:
-            state.note(number, "paid", payer, reserved.question)
+        if state.first("paid", payer, reserved.measurement) is None:
+            state.note(number, "paid", payer, reserved.measurement)
 
 
 def _drawn(state: State, number: int, content: Content) -> None:
@@ -697,7 +697,7 @@ class State:
             content["analyst"],
             content["dataset"],
             content["version"],
-            question_digest(content),
+            measurement_digest(content),
             levels,
             content["answered_by"],
             content["id"],
@@ -708,12 +708,12 @@ class State:
         """Whose stored answers somebody finds: where analysts have allotments, only their own; else everybody's."""
         return analyst if self.populations[self.datasets[dataset].population].allotted else None
 
-    def release(self, analyst: str | None, dataset: str, question: str | None) -> Release | None:
-        """The stored answer to the question with this digest; None if the analyst finds none.
+    def release(self, analyst: str | None, dataset: str, measurement: str | None) -> Release | None:
+        """The stored answer to the measurement with this digest; None if the analyst finds none.
 
-        The first entry noted settled the question, the later ones paid for that answer too.
+        The first entry noted settled it, the later ones paid for that answer too.
         """
-        numbers = [] if question is None else self._numbers("paid", self.payer(analyst, dataset), question)
+        numbers = [] if measurement is None else self._numbers("paid", self.payer(analyst, dataset), measurement)
         if not numbers:
             return None
         payers = [self.reservations[number] for number in (self._settles(numbers[0]), *numbers[1:])]
@@ -725,9 +725,9 @@ class State:
             return self._settlements[number]
         return int(self.hashes.entry(number, self.reader).content["reservation"])
 
-    def unsettled(self, analyst: str | None, question: str | None) -> int | None:
-        """The last reservation of an analyst for the question with this digest, if it has no answer yet."""
-        numbers = [] if question is None else self._numbers("asked", analyst, question)
+    def unsettled(self, analyst: str | None, measurement: str | None) -> int | None:
+        """The last reservation of an analyst for the measurement with this digest, if it has no answer yet."""
+        numbers = [] if measurement is None else self._numbers("asked", analyst, measurement)
         if not numbers or numbers[-1] < self.restored or self.reservations[numbers[-1]].answer is not None:
             return None
         return numbers[-1]

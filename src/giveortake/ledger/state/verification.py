@@ -25,7 +25,7 @@ from giveortake.ledger.chain.entries import (
     charges,
     digest,
     event_from_dict,
-    question_digest,
+    measurement_digest,
     read_entry,
 )
 from giveortake.ledger.chain.files import sync
@@ -299,7 +299,7 @@ class Replay:
         state, content = self.state, entry.content
         reserved = state.reservations[state.ids[content["release"]]]
         table = state.dataset(reserved.dataset)
-        release = state.release(content["analyst"], reserved.dataset, reserved.question)
+        release = state.release(content["analyst"], reserved.dataset, reserved.measurement)
         owed = {level.number for level in levels_of(state, table, content["analyst"])}
         if release is None or not owed <= release.levels:
             raise LedgerDamaged(f"entry {entry.number} gives out an answer of somebody else", hint=RESTORE)
@@ -311,7 +311,7 @@ class Replay:
         event = event_from_dict(content["event"])
         owed = {level.number: level for level in levels_of(state, table, content["analyst"])}
         if content["answered_by"] is not None:
-            release = state.release(content["analyst"], content["dataset"], question_digest(content))
+            release = state.release(content["analyst"], content["dataset"], measurement_digest(content))
             if release is None or release.answer != content["answered_by"]:
                 raise LedgerDamaged(f"entry {entry.number} gives out an answer of somebody else", hint=RESTORE)
             owed = {number: level for number, level in owed.items() if number not in release.levels}

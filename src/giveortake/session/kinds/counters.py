@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -37,13 +36,13 @@ if TYPE_CHECKING:
 
     from giveortake.answers.terms import Confidence, LeftOut
     from giveortake.compile import Terms
-    from giveortake.ledger import Reservation, TrialFilter
+    from giveortake.ledger import Charge, Reservation, TrialFilter
     from giveortake.ledger.rules.budget_status import Admission
     from giveortake.plan import Domain, Expression, Relation, Value
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
-    from giveortake.session.requests import Charge, Priced
+    from giveortake.session.requests import Priced
     from giveortake.session.steps import Steps
 
     Floats: TypeAlias = npt.NDArray[np.float64]
@@ -262,8 +261,7 @@ class BoundCounter(Bound[CounterMeasurement]):
 
     def key(self, _stated: str | None, charge: Charge) -> str:
         """Its own: a counter is found again whatever has changed since. An asker's keys are for all data sets."""
-        identity = f"{self.mechanism.dataset} {charge.question}"
-        return f"counter {hashlib.sha256(identity.encode()).hexdigest()}"
+        return f"counter {charge.identity}"
 
     # -- what it gives ------------------------------------------------------------------------------------------
 

@@ -14,7 +14,6 @@ it, so that with the stated confidence no far query is nearer than α·n, and no
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import math
@@ -48,13 +47,13 @@ if TYPE_CHECKING:
 
     from giveortake.compile import Spend, Terms
     from giveortake.exact import Number
-    from giveortake.ledger import Reservation
+    from giveortake.ledger import Charge, Reservation
     from giveortake.ledger.rules.budget_status import Admission
     from giveortake.plan import Relation
     from giveortake.privacy.events import Event
     from giveortake.session.kinds.runs import AdaptiveRun, Step
     from giveortake.session.mechanism import InteractiveMechanism
-    from giveortake.session.requests import Charge, Priced
+    from giveortake.session.requests import Priced
     from giveortake.session.steps import Steps
 
     Floats: TypeAlias = npt.NDArray[np.float64]
@@ -206,8 +205,7 @@ class BoundWeights(BoundRun[WeightsMeasurement]):
 
     def key(self, _stated: str | None, charge: Charge) -> str:
         """Its own, as a counter has: whoever goes on finds the one charge for this version, and makes no other."""
-        identity = f"{self.mechanism.dataset} {self.mechanism.version} {charge.question}"
-        return f"weights {hashlib.sha256(identity.encode()).hexdigest()}"
+        return f"weights {self.mechanism.version} {charge.identity}"
 
     def run(self, measurement: WeightsMeasurement, steps: Steps) -> AdaptiveRun:
         """Count all rows first; this is the only step that the asker does not steer."""
