@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from demo_service import Running
 
 ENGINES = "how-to-engines.md"
+ANALYST = "analyst.md"  # asks a service
 SERVERS = {"postgres", "postgresql"}  # what parameters call a place on a server
 NEEDS = ("spark", "statistical", "browser", "postgres", "long")
 
@@ -98,6 +99,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group("spark"))
             item.add_marker(pytest.mark.filterwarnings("ignore"))
         needed = _needs(item)
+        if item.path.name == ANALYST:
+            item.add_marker(pytest.mark.xdist_group("service"))
         for need in needed:
             item.add_marker(need)
         group = needed[0] if needed else _common_draws(item)
@@ -208,6 +211,15 @@ def _loop(item: pytest.Item) -> AbstractContextManager[None]:
 @pytest.fixture(autouse=True)
 def _names_in_examples(doctest_namespace: dict[str, Any]) -> None:
     doctest_namespace["gt"] = giveortake
+
+
+@pytest.fixture(autouse=True)
+def _service_for_the_page_of_analysts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The address and the token that a custodian hands over."""
+    if request.path.name == ANALYST:
+        running = request.getfixturevalue("service")
+        monkeypatch.setenv("GIVEORTAKE_URL", running.address)
+        monkeypatch.setenv("GIVEORTAKE_TOKEN", running.tokens["ann"])
 
 
 @pytest.fixture(autouse=True)

@@ -84,7 +84,7 @@ def _read(_app: object, page: str, source: list[str]) -> None:
             "\n```{toctree}\n:hidden:\n:titlesonly:\n:caption: More\n\n" + "\n".join(more) + "\n```\n" if more else ""
         )
     elif page == "api/index":
-        source[0] += "\n".join(_everyday_names())
+        source[0] = source[0].replace("<!-- packages -->", "\n".join(_packages())) + "\n".join(_everyday_names())
     elif page == "adr/index":
         source[0] += "\n".join(f"- [{_title(file)}]({file.name})" for file in sorted(_DECISIONS.glob("0*.md")))
     elif page.startswith("api/"):
@@ -108,6 +108,14 @@ def _names(page: str, text: str) -> str:
         if not ismodule(value):
             found.append(f"{{py:obj}}`~{full}`")
     return " · ".join(found)
+
+
+def _packages() -> Iterator[str]:
+    """Every package with a page of its own, with the first line of what it says about itself."""
+    for page in sorted((Path(__file__).parent / "api").glob("*.md")):
+        if page.stem != "index":
+            first = (import_module(f"giveortake.{page.stem}").__doc__ or "").partition("\n")[0]
+            yield f"| [`{page.stem}`]({page.name}) | {first} |"
 
 
 def _everyday_names() -> Iterator[str]:

@@ -40,6 +40,7 @@ __all__ = [
     "LedgerUnavailable",
     "MechanismSpent",
     "MismatchedPromises",
+    "NotFitted",
     "NotFound",
     "PopulationClosed",
     "QueryFailed",

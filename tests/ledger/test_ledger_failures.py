@@ -146,7 +146,7 @@ def test_bits_are_those_of_the_number_of_ways_to_fail(questions: int, allowed: i
 
 def test_what_causes_can_tell_is_said_of_as_many_as_there_are() -> None:
     causes = len(get_args(FailureCause))
-    page = (Path(__file__).parents[2] / "docs" / "sharp-edges.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "threat-model.md").read_text(encoding="utf-8")
     assert f"causes up to log₂ {causes}, or {math.ceil(10 * math.log2(causes)) / 10}, more for each" in page
     assert f"to log₂ {causes} bits more" in (failures_module.__doc__ or "")
 
