@@ -7,15 +7,16 @@
 
 `write(Laplace(Fraction(10)))` is `{"kind": "laplace", "noise_multiplier": "10/1"}`, and `read(Event, …)` makes the same
 object of it. Tags are stated and never names of classes, so that a class may be renamed. A field that has its default
-is not written, so that a later version can add fields without changing what is stored, or its digest.
+is not written, so that a later version can add fields without changing what is stored, or its digest; nor is one whose
+metadata says `{"stored": False}`, and which has to have a default.
 
 Guarantee: what is read is made of the types that the hint names and of classes registered below them, and each has made
 its own checks, as if it had been made here. How deep a document nests, how many parts it has and how many digits its
 numbers have is limited before anything is made of it. `read(hint, write(value, hint)) == value`.
 
-How values are written: fractions as "p/q"; days and times as ISO texts; infinite floats as "inf" and "-inf"; mappings
-with other keys than texts as lists of pairs. Where a union could be mistaken for another of its parts, fractions, days,
-times and infinite floats are wrapped: `{"fraction": "1/2"}`. A union whose parts cannot be told apart is refused.
+How values are written: fractions as "p/q", decimals, days and times as texts; infinite floats as "inf" and "-inf";
+mappings with other keys than texts as lists of pairs. Where a union could be mistaken for another of its parts, these
+are wrapped: `{"fraction": "1/2"}`. A union whose parts cannot be told apart is refused.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ import re
 import types
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import combinations
+from numbers import Rational
 from typing import (
     Any,
     Literal,
@@ -225,13 +228,15 @@ class _Scalar(_Form):
         try:
             return self._read(document)
         except (ValueError, TypeError, ArithmeticError):
-            raise reader.refuse(path, f"is not {_ARTICLES[self.shape]} as {self.kind.__name__} is written") from None
+            raise reader.refuse(
+                path, f"is not {_ARTICLES.get(self.shape, 'a number')} as {self.kind.__name__} is written"
+            ) from None
 
     def schema(self, _: dict[str, Json]) -> dict[str, Json]:
         return dict(self._description)
 
 
-_ARTICLES = {"null": "nothing", "bool": "true or false", "int": "a number", "float": "a number", "text": "a text"}
+_ARTICLES = {"null": "nothing", "bool": "true or false", "text": "a text", "list": "a list", "object": "an object"}
 
 
 def _of_type(*kinds: type) -> Callable[[Any], Any]:
@@ -265,7 +270,7 @@ def _real_as_json(number: float) -> Json:
     return number if math.isfinite(number) else "inf" if number > 0 else "-inf"
 
 
-def fraction_text(number: Fraction) -> str:
+def fraction_text(number: Rational) -> str:
     """A fraction as "p/q"."""
     return f"{number.numerator}/{number.denominator}"
 
@@ -280,6 +285,14 @@ def fraction_of(text: object) -> Fraction:
     return number
 
 
+def _decimal(text: Any) -> Decimal:
+    number = Decimal(_of_type(str)(text))
+    if len(text) > 2 * MOST_DIGITS or not number.is_finite():
+        raise ValueError
+    return number
+
+
+_FRACTIONS = {"type": "string", "pattern": f"^{_FRACTION.pattern}$"}
 _SCALARS: dict[Any, _Scalar] = {
     type(None): _Scalar(type(None), "null", {"type": "null"}, read=_of_type(type(None))),
     bool: _Scalar(bool, "bool", {"type": "boolean"}, read=_of_type(bool)),
@@ -293,14 +306,11 @@ _SCALARS: dict[Any, _Scalar] = {
         wrapped="float",
     ),
     str: _Scalar(str, "text", {"type": "string"}, read=_of_type(str)),
-    Fraction: _Scalar(
-        Fraction,
-        "text",
-        {"type": "string", "pattern": f"^{_FRACTION.pattern}$"},
-        fraction_text,
-        fraction_of,
-        wrapped="fraction",
-    ),
+    **{
+        kind: _Scalar(kind, "text", _FRACTIONS, fraction_text, fraction_of, wrapped="fraction")
+        for kind in (Fraction, Rational)
+    },
+    Decimal: _Scalar(Decimal, "text", {"type": "string"}, str, _decimal, wrapped="decimal"),
     dt.datetime: _Scalar(
         dt.datetime,
         "text",
@@ -677,7 +687,7 @@ def _parts(kind: type) -> tuple[_Part, ...]:
     parts = tuple(
         _Part(field.name, field.metadata.get("key", field.name), hints[field.name], _default(field))
         for field in fields(kind)
-        if field.init
+        if field.init and field.metadata.get("stored", True)
     )
     if len({KIND, *(part.key for part in parts)}) <= len(parts) and kind in _tags:
         raise TypeError(f"{kind} has two fields of one key, or one of the key of its tag")
@@ -694,8 +704,8 @@ _LISTS: dict[Any, Callable[[Any], Any]] = {list: list, tuple: tuple, set: set, f
 @cache
 def _form(hint: Any) -> _Form:
     origin, arguments = get_origin(hint), get_args(hint)
-    if hint in _SCALARS:
-        return _SCALARS[hint]
+    if hint in _SCALARS or origin in _SCALARS:  # a scalar, or a generic one such as an array of floats
+        return _SCALARS[hint if hint in _SCALARS else origin]
     if hint is Any or hint is object:
         return _Anything()
     if hint is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,7 @@ from scipy import stats
 
 import giveortake as gt
 from bench_learning_coverage import DOMAINS, MOST, TRUTH, distance, linear_plan, redraws, rows
+from giveortake.compile import Spend
 from giveortake.learn.linear import Evidence
 from giveortake.session.kinds.learning_data import LearningData
 from giveortake.session.session import mechanism_of
@@ -25,7 +27,7 @@ def test_what_is_redrawn_are_the_integers_of_an_engine() -> None:
     drawn = rows(200, np.random.default_rng(3))
     with gt.protect(pl.DataFrame(drawn), unit=gt.ROW, budget=gt.ZCDP(1), domains=DOMAINS, name="t") as s:
         learner = gt.learn.LinearRegression("y", mu=1, intervals=True, reach=1)
-        for asked in learner._plan(LearningData.of(s)).known():
+        for asked in learner._plan(LearningData.of(s), Spend(mu=Fraction(1))).known():
             found = Revealing().release(mechanism_of(s).engine.vectors(asked))
             assert integers(asked, drawn).tolist() == [int(each) for each in found]
 

@@ -63,10 +63,9 @@ def test_models_speak_for_true_in_whatever_order_truth_values_are_declared(line:
 
 
 def test_a_model_that_was_written_with_its_classes_in_another_order_keeps_them(line: Any) -> None:
-    first, second = '["literal", "bool", "False"]', '["literal", "bool", "True"]'
     text = line.to_json()
-    assert f"[{first}, {second}]" in text
-    older = LogisticRegression.from_json(text.replace(f"[{first}, {second}]", f"[{second}, {first}]"))
+    assert "[false,true]" in text
+    older = LogisticRegression.from_json(text.replace("[false,true]", "[true,false]"))
     assert older.classes_.tolist() == [True, False]
 
 
@@ -95,7 +94,7 @@ def test_public_rows_are_clamped_and_those_without_a_number_or_of_no_category_ar
 def test_learners_without_a_target_take_values_by_name_and_have_what_was_released_alone(session: Session) -> None:
     wrong: list[tuple[Any, tuple[Any, ...]]] = [(KMeans, (["amount", "x"], 3)), (KMeans, (3,)), (PCA, (2,))]
     for learner, arguments in wrong:
-        with pytest.raises(InvalidParameter):
+        with pytest.raises(TypeError):
             learner(*arguments)
     components: Any = PCA(features=["amount", "x"], **SPEND).fit(session)
     assert components.feature_names_in_.tolist() == ["amount", "x"]

@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 import giveortake as gt
+from giveortake.compile import Spend
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.learn import (
     Contingency,
@@ -147,7 +148,9 @@ def test_no_person_moves_a_table_by_more_than_it_is_priced_for(neighbours: Any) 
         with session(rows, unit="who", neighbours=neighbours, rows_per_person=2) as s:
             data = LearningData.of(s)
             columns = tuple(classes_of(data.schema, name) for name in ("group", "smokes"))
-            (asked,) = ContingencyPlan(FitContext.from_parameters(data, {"mu": 1}, None, None), columns).known()
+            (asked,) = ContingencyPlan(
+                FitContext.from_parameters(data, Spend(mu=Fraction(1)), None, None), columns
+            ).known()
             counts = np.array(Revealing().release(mechanism_of(s).engine.vectors(asked)), dtype=object)
             sums.append((counts, asked.moved_squared(changed=neighbours == "change-one")))
     length = ((sums[0][0] - sums[1][0]) ** 2).sum()

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from giveortake.compile import Spend
 from giveortake.errors import InvalidParameter, NotFitted, QueryRefused
 from giveortake.learn import LinearRegression, Ridge
 from giveortake.session import Session
@@ -133,7 +134,7 @@ def _integers(rows: pl.DataFrame, unit: Any, neighbours: Any) -> list[tuple[Any,
         by_row = unit is gt.ROW
         learner = LinearRegression("y", ["x", "z"], mu=1, reach=1, intervals=by_row, clip=None if by_row else 1)
         found = []
-        for asked in learner._plan(LearningData.of(s)).known():
+        for asked in learner._plan(LearningData.of(s), Spend(mu=Fraction(1))).known():
             sums = np.array(Revealing().release(mechanism_of(s).engine.vectors(asked)), dtype=object)
             weights = np.array([each.weight for each in asked.components], dtype=object)
             found.append((sums, weights, asked.moved_squared(changed=neighbours == "change-one")))

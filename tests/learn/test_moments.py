@@ -14,6 +14,7 @@ import pytest
 import giveortake as gt
 import tiers
 from engine_places import EVERYWHERE, place
+from giveortake.compile import Spend
 from giveortake.engines import Component, VectorSum
 from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused
 from giveortake.learn import noisy_sums
@@ -52,7 +53,7 @@ def session(rows: Any, **more: Any) -> Session:
 
 def asked(s: Session, clip: int | None = None) -> VectorSum:
     data = LearningData.of(s)
-    context = FitContext.from_parameters(data, {"mu": 1}, clip, None)
+    context = FitContext.from_parameters(data, Spend(mu=Fraction(1)), clip, None)
     (found,) = MomentsPlan(context, features_of(data.schema, None)).known()
     return found
 
@@ -220,7 +221,7 @@ def test_what_has_no_moments_is_refused_at_no_cost() -> None:
                 made.ridge(target, features)
         with pytest.raises(InvalidParameter, match="penalty"):
             made.ridge("y", penalty=-1)
-        with pytest.raises(InvalidParameter, match="JSON"):
+        with pytest.raises(InvalidParameter, match="lacks|none of"):
             gt.learn.Moments.from_json("{}")
     with session(pl.DataFrame(FEW), unit="who") as s:
         with pytest.raises(QueryRefused):  # any number of rows

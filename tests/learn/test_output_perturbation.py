@@ -16,6 +16,7 @@ import pytest
 
 import giveortake as gt
 from engine_places import EVERYWHERE, place
+from giveortake.compile import Spend
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.learn import PerturbedModel, output_perturbation
 from giveortake.learn.features import features_of
@@ -54,7 +55,7 @@ def risk(s: Session, loss: Any, strength: Fraction, passes: int = 12) -> Risk:
     target = target_of(
         data.schema, "bought" if loss == "logistic" else "y", "logistic" if loss == "logistic" else "squared"
     )
-    context = FitContext.from_parameters(data, {"mu": 1}, None, None)
+    context = FitContext.from_parameters(data, Spend(mu=Fraction(1)), None, None)
     return Risk(context, features_of(data.schema, ["x", "c"], target.name), target, loss, strength, passes)
 
 

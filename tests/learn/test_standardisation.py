@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import polars as pl
 
 import giveortake as gt
+from giveortake.compile import Spend
 from giveortake.learn.features import features_of, standardisation_sum
 from giveortake.learn.noisy_sums import FitContext
 from giveortake.session.kinds.learning_data import LearningData
@@ -26,7 +28,7 @@ def _sums(rows: list[dict[str, Any]]) -> tuple[Any, Any]:
     frame = pl.DataFrame(rows, schema={"x": pl.Float64, "y": pl.Float64, "kind": pl.String})
     with gt.protect(frame, unit=gt.ROW, budget=gt.ApproxDP(1, "1e-6"), domains=DOMAINS) as s:
         data = LearningData.of(s)
-        context = FitContext.from_parameters(data, {"mu": 1}, None, None)
+        context = FitContext.from_parameters(data, Spend(mu=Fraction(1)), None, None)
         asked = standardisation_sum(context, features_of(data.schema, None))
         return Revealing().release(mechanism_of(s).engine.vectors(asked)), asked
 

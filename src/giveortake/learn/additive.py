@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
+import numpy.typing as npt
 
+from giveortake import codec
 from giveortake.arguments import TO_SAVE, told_by_name
+from giveortake.codec import stored
 from giveortake.engines import Component, KeyColumn
 from giveortake.errors import InvalidParameter
-from giveortake.exact import rational, whole
+from giveortake.exact import Number, rational, whole
 from giveortake.learn.base import Learner, Model, Regressor, required_target
 from giveortake.learn.classification import (
     GAINS,
@@ -37,36 +40,30 @@ from giveortake.learn.classification import (
 from giveortake.learn.features import (
     Category,
     Feature,
+    Reals,
     ScaledNumber,
     added,
     complete,
-    feature_from_json,
     feature_of,
     features_of,
     matches,
 )
 from giveortake.learn.gradient_descent import STEEPEST
 from giveortake.learn.linear import Curvature, shrunk
-from giveortake.learn.noisy_sums import FitPlan, in_grains, one, steps_for, value, vector_sum
+from giveortake.learn.noisy_sums import FitContext, FitPlan, in_grains, one, steps_for, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Derive, Literal
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from giveortake.compile import Spend
     from giveortake.engines import VectorSum
-    from giveortake.exact import Number
-    from giveortake.learn.noisy_sums import FitContext, NoisySums, Released
+    from giveortake.learn.noisy_sums import NoisySums, Released
     from giveortake.plan import Expression, Relation
-    from giveortake.privacy import Guarantee
     from giveortake.session.kinds.learning_data import LearningData
 
-    Reals: TypeAlias = npt.NDArray[np.float64]
-    Bins: TypeAlias = "int | Mapping[str, int | Sequence[Number]] | None"
 
-
+Bins: TypeAlias = int | Mapping[str, int | Sequence[Number]] | Sequence[Number] | None
 MOST_BINS = 256  # of one number
 
 
@@ -81,6 +78,7 @@ def by_halves(column: ColumnReference, edges: Sequence[Literal], chosen: Sequenc
 
 
 @final
+@stored("bins")
 @dataclass(frozen=True, slots=True)
 class BinnedNumber:
     """A number, cut at edges within its declared bounds. Numbers outside are in the first or the last bin."""
@@ -135,12 +133,9 @@ class BinnedNumber:
         """The name of each bin."""
         return [f"{low:g} … {high:g}" for low, high in self.ends()]
 
-    def to_json(self) -> Any:
-        """The bins as JSON lists and texts."""
-        return ["bins", self.number.to_json(), [str(edge) for edge in self.edges]]
-
 
 @final
+@stored("categories")
 @dataclass(frozen=True, slots=True)
 class BinnedCategory:
     """A column of categories: each is a bin."""
@@ -176,12 +171,8 @@ class BinnedCategory:
         """The name of each category."""
         return ["–" if category is None else str(category) for category in self.category.values]
 
-    def to_json(self) -> Any:
-        """The categories as JSON lists and texts."""
-        return self.category.to_json()
 
-
-Binned: TypeAlias = "BinnedNumber | BinnedCategory"
+Binned: TypeAlias = BinnedNumber | BinnedCategory
 
 
 def binned(feature: Feature, bins: object, default_bins: int) -> Binned:
@@ -212,17 +203,6 @@ def is_stated(feature: Feature, bins: object) -> bool:
     return isinstance(bins.get(feature.name) if isinstance(bins, Mapping) else bins, list | tuple)
 
 
-def binned_from_json(content: Any) -> Binned:
-    """Read the bins that `to_json` wrote."""
-    if content[0] == "category":
-        category = feature_from_json(content)
-        assert isinstance(category, Category)  # noqa: S101 (so it was written)
-        return BinnedCategory(category)
-    number = feature_from_json(content[1])
-    assert isinstance(number, ScaledNumber)  # noqa: S101 (so it was written)
-    return BinnedNumber(number, tuple(Fraction(edge) for edge in content[2]))
-
-
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
@@ -239,6 +219,7 @@ class Shape:
 
 
 @final
+@stored("additive")
 @dataclass(frozen=True, slots=True, eq=False)
 class AdditiveModel(Model):
     """A constant and a shape for each feature; they add up to log-odds of the second class, or to a scaled number."""
@@ -276,19 +257,6 @@ class AdditiveModel(Model):
     def unit(self) -> float:
         """What 1 of a shape is worth: 1 in log-odds, else half the width of the target's bounds."""
         return 1.0 if isinstance(self.target, Category) else float(self.target.high - self.target.low) / 2
-
-    def to_dict(self) -> dict[str, Any]:
-        shapes = [[shape.bins.to_json(), shape.effects.tolist(), shape.deviations.tolist()] for shape in self.shapes]
-        return {"target": self.target.to_json(), "constant": self.constant, "shapes": shapes}
-
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> AdditiveModel:
-        target: Feature = feature_from_json(content["target"])
-        shapes = (
-            Shape(binned_from_json(bins), np.asarray(effects, dtype=np.float64), np.asarray(doubts, dtype=np.float64))
-            for bins, effects, doubts in content["shapes"]
-        )
-        return cls(target, content["constant"], tuple(shapes))
 
 
 _PRIOR = 0.1  # how large the square of a bin's number is thought to be
@@ -525,8 +493,8 @@ class AdditivePlan(FitPlan):
         return fine
 
     def names(self) -> dict[str, Any]:
-        bins = [feature.to_json() for feature in self.fine]
-        return {"bins": bins, "target": self.target.to_json(), "stated": sorted(self.stated), "gains": self.gains}
+        bins = [codec.write(feature) for feature in self.fine]
+        return {"bins": bins, "target": codec.write(self.target), "stated": sorted(self.stated), "gains": self.gains}
 
     def words(self) -> str:
         return f"an additive model of {self.target.name}"
@@ -688,30 +656,15 @@ def _in_bins(feature_index: int) -> str:
 _USUAL_BINS = 32  # fine ones, where no public number of rows is known
 
 
+@dataclass(eq=False, repr=False)
 class _Additive(Learner):
     """The base of additive classifiers and regressors."""
 
     model_class: ClassVar[type[Model]] = AdditiveModel
 
-    def __init__(
-        self,
-        target: str | None = None,
-        features: Sequence[str] | None = None,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        mu: Number | None = None,
-        clip: int | None = None,
-        n: int | None = None,
-        bins: Bins = None,
-        domains: Mapping[str, Any] | None = None,
-        budget: Guarantee | None = None,
-    ) -> None:
-        self.target, self.features = target, features
-        self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
-        self.clip, self.n, self.bins = clip, n, bins
-        self.domains, self.budget = domains, budget
+    _: KW_ONLY
+    n: int | None = None
+    bins: Bins = None
 
     def _additive(
         self, context: FitContext, features: tuple[Feature, ...], target: Category | ScaledNumber
@@ -765,6 +718,8 @@ class _Additive(Learner):
         return (("bins", bins),)
 
 
+@stored("AdditiveClassifier")
+@dataclass(eq=False, repr=False)
 class AdditiveClassifier(_Additive, Classifier):
     """Two declared classes, predicted by one shape per feature: what each bin adds to the second's log-odds.
 
@@ -772,10 +727,8 @@ class AdditiveClassifier(_Additive, Classifier):
     which are taken as they are. The other parameters are those of every classifier.
     """
 
-    stored_name: ClassVar[str] = "AdditiveClassifier"
-
-    def _plan(self, data: LearningData) -> AdditivePlan:
-        return self._additive(*self._planned(data, most=2))
+    def _plan(self, data: LearningData, spend: Spend) -> AdditivePlan:
+        return self._additive(*self._planned(data, spend, most=2))
 
     def _described(self) -> tuple[tuple[str, str], ...]:
         return (self._classes("shapes above 0"), *super()._described())
@@ -785,6 +738,8 @@ class AdditiveClassifier(_Additive, Classifier):
         return "log-odds", f"Above 0: {target.name} = {target.values[1]} is more likely"
 
 
+@stored("AdditiveRegressor")
+@dataclass(eq=False, repr=False)
 class AdditiveRegressor(_Additive, Regressor):
     """A bounded number, predicted by a sum of one shape per feature. Parameters are those of `AdditiveClassifier`.
 
@@ -798,9 +753,7 @@ class AdditiveRegressor(_Additive, Regressor):
     True
     """
 
-    stored_name: ClassVar[str] = "AdditiveRegressor"
-
-    def _plan(self, data: LearningData) -> AdditivePlan:
+    def _plan(self, data: LearningData, spend: Spend) -> AdditivePlan:
         target = required_target(self.target)
         features = features_of(data.schema, self.features, target)
         target_feature = feature_of(data.schema, target, "target")
@@ -808,7 +761,8 @@ class AdditiveRegressor(_Additive, Regressor):
             raise InvalidParameter(
                 "target", target, "is not a number with declared bounds", hint="AdditiveClassifier learns classes"
             )
-        context = self._context(data, complete(data.schema, [target, *(feature.name for feature in features)]))
+        condition = complete(data.schema, [target, *(feature.name for feature in features)])
+        context = FitContext.from_parameters(data, spend, self.clip, condition)
         return self._additive(context, features, target_feature)
 
     def predict(self, rows: Any) -> Reals:

@@ -8,71 +8,62 @@
 
 from __future__ import annotations
 
-import inspect
-import json
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from decimal import Decimal
+from collections.abc import Iterable, Mapping, Sequence  # the codec reads hints
+from dataclasses import KW_ONLY, dataclass, field, fields
 from fractions import Fraction
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
-from giveortake import frame
+from giveortake import codec, frame
 from giveortake.answers import render
 from giveortake.answers.render import escaped
-from giveortake.arguments import told_by_name
-from giveortake.compile import Terms
-from giveortake.compile.spend import spend_of
+from giveortake.compile.spend import Spend, spend_of
 from giveortake.engines.duckdb.tables import held
-from giveortake.errors import HIDDEN, InvalidParameter, NotFitted, QueryRefused, extra
-from giveortake.exact import percent, whole
-from giveortake.learn.features import (
-    Feature,
-    encoded,
-    public_columns,
-)
-from giveortake.learn.noisy_sums import MORE_SIGNAL, FitContext, counted, planned_run
-from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP
+from giveortake.errors import HIDDEN, InvalidParameter, NotFitted, extra
+from giveortake.exact import Number, percent, whole
+from giveortake.learn.features import encoded, public_columns
+from giveortake.learn.noisy_sums import MORE_SIGNAL, SPENDS, bound_fit, counted, fit_terms
+from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Guarantee
 from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session import Session, protect
 from giveortake.session.kinds.learning_data import LearningData
-from giveortake.session.kinds.runs import BoundPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from typing import Self
 
     import numpy.typing as npt
 
-    from giveortake.compile import Spend
+    from giveortake.compile import Terms
+    from giveortake.learn.features import Feature
     from giveortake.learn.noisy_sums import FitPlan, NoisySums
-    from giveortake.plan import Expression
-    from giveortake.privacy import Guarantee
-    from giveortake.session.kinds.runs import PlannedRun, Run
+    from giveortake.session.kinds.runs import BoundPlan, Run
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.quotes import Quote
 
-    Reals: TypeAlias = npt.NDArray[np.float64]
+
+codec.scalar(Guarantee, promise_to_json, promise_from_json, {"type": "object"}, shape="object")
 
 
-FORMAT = 1
+class Document:
+    """A registered dataclass of what was released, as a text and back."""
 
-
-class Model(ABC):
-    """What a plan learns: numbers that were released, and features as they were declared."""
-
-    @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """The model as lists, numbers and texts, which `from_dict` reads."""
+    def to_json(self) -> str:
+        """Everything as JSON; `from_json` reads it."""
+        return codec.text_of(self)
 
     @classmethod
-    @abstractmethod
-    def from_dict(cls, content: dict[str, Any]) -> Self:
-        """Read what `to_dict` wrote."""
+    def from_json(cls, text: str) -> Self:
+        """Read what `to_json` wrote."""
+        document: Self = codec.value_of(cls, text, what="text")
+        return document
+
+
+class Model:
+    """What a plan learns: numbers that were released, and features as they were declared. A registered dataclass."""
 
 
 @final
@@ -98,61 +89,6 @@ class Provenance:
     passes: tuple[Pass, ...]
     release_id: str
     notes: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields as lists, numbers and texts."""
-        return {
-            "learner": self.learner,
-            "words": self.words,
-            "guarantee": promise_to_json(self.guarantee),
-            "spend": self.spend,
-            "rows": self.rows,
-            "passes": [[fit_pass.name, fit_pass.share, fit_pass.mu] for fit_pass in self.passes],
-            "release_id": self.release_id,
-            "notes": list(self.notes),
-        }
-
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> Provenance:
-        """Read what `to_dict` wrote."""
-        return cls(
-            content["learner"],
-            content["words"],
-            promise_from_json(content["guarantee"]),
-            content["spend"],
-            content["rows"],
-            tuple(Pass(*fields) for fields in content["passes"]),
-            content["release_id"],
-            tuple(content["notes"]),
-        )
-
-
-def learner_to_json(learner: str, parameters: dict[str, Any], model: dict[str, Any], provenance: Provenance) -> str:
-    """A fitted learner as JSON."""
-    content = {
-        "format": FORMAT,
-        "learner": learner,
-        "parameters": parameters,
-        "model": model,
-        "provenance": provenance.to_dict(),
-    }
-    return json.dumps(content, sort_keys=True, allow_nan=False, ensure_ascii=False)
-
-
-def read(text: str, learner: str) -> dict[str, Any]:
-    """Read what `learner_to_json` wrote of this kind of learner."""
-    try:
-        content = json.loads(text)
-    except (TypeError, ValueError):
-        raise InvalidParameter("text", str(text)[:40], "is not JSON") from None
-    if not isinstance(content, dict) or content.get("learner") != learner:
-        stored_learner = content.get("learner") if isinstance(content, dict) else None
-        raise InvalidParameter(
-            "text", stored_learner, f"is not a {learner}", hint="read it with the class that wrote it"
-        )
-    if content.get("format") != FORMAT:
-        raise InvalidParameter("text", content.get("format"), "is of another format", hint="upgrade giveortake")
-    return content
 
 
 class _Page:
@@ -228,40 +164,19 @@ def bound_of_record(mechanism: InteractiveMechanism, content: Mapping[str, Any],
         module = import_module(_STATISTICS[content["statistic"]])
         bound: BoundPlan = module.bound_of_record(mechanism, content, spend)
         return bound
-    classes = {kind.stored_name: kind for kind in _learners(Learner) if hasattr(kind, "stored_name")}
-    if content["learner"] not in classes:
-        raise QueryRefused(f"no learner is called {content['learner']!r}", hint="upgrade giveortake")
-    kind = classes[content["learner"]]
-    stated = {name: getattr(spend, name) for name in _SPENDS}
-    names = kind._names()  # noqa: SLF001 (of this module)
-    known = {name: value for name, value in {**content["parameters"], **stated}.items() if name in names}
-    return kind(**known)._bound(LearningData.from_json(mechanism, dict(content)))  # noqa: SLF001 (as above)
+    learner: Learner = codec.read(Learner, content["learner"])
+    learner.set_params(**{name: getattr(spend, name) for name in ("epsilon", "delta", "rho", "mu")})
+    return learner._bound(LearningData.from_json(mechanism, dict(content)))  # noqa: SLF001 (of this module)
 
 
 _STATISTICS = {"moments": "giveortake.learn.moments", "contingency": "giveortake.learn.hypothesis_tests"}
-
-
-def _learners(kind: Any) -> Iterator[type[Learner]]:
-    for subclass in kind.__subclasses__():
-        yield subclass
-        yield from _learners(subclass)
-
-
-_SPENDS = ("epsilon", "delta", "rho", "mu")
 MOST_NOISE = 2.0  # of a sum, as a part of all rows: more is refused
-_STORED_PARAMETERS = (
-    "target",
-    "features",
-    "clip",
-    "bins",
-    "n_clusters",
-    "n_components",
-    "penalty",
-    "intervals",
-    "reach",
-)  # parameters that JSON keeps
 
 
+UNSTORED = {"stored": False}  # what a fit costs, and what belongs to rows of the caller
+
+
+@dataclass(eq=False, repr=False)
 class Learner(ABC):
     """A model that is fitted to rows behind a session, under one charge.
 
@@ -269,35 +184,30 @@ class Learner(ABC):
     is in `model_`; it depends on rows through released sums alone.
     """
 
+    target: str | None = None
+    features: Sequence[str] | None = None
+    _: KW_ONLY
+    epsilon: Number | None = field(default=None, metadata=UNSTORED)
+    delta: Number | None = field(default=None, metadata=UNSTORED)
+    rho: Number | None = field(default=None, metadata=UNSTORED)
+    mu: Number | None = field(default=None, metadata=UNSTORED)
+    share: Number | None = field(default=None, metadata=UNSTORED)
+    clip: int | None = None
+    domains: Any = field(default=None, metadata=UNSTORED)
+    budget: Any = field(default=None, metadata=UNSTORED)
+
     model_class: ClassVar[type[Model]]  # the class of its model
-    constructor_example: ClassVar[str | None] = None  # how to construct it, if it takes no positional argument
     kind: ClassVar[str]  # "classifier", "regressor", "transformer" or "clusterer", as scikit-learn calls them
 
-    stored_name: ClassVar[str]  # in JSON
-    target: str | None
-    features: Sequence[str] | None
-    domains: Any
-    budget: Any
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if "__init__" in cls.__dict__:  # a spend without its name gets the usual hint
-            cls.__init__ = told_by_name(beyond=cls.constructor_example)(cls.__init__)  # type: ignore[method-assign]  # (with the same signature)
-
     @abstractmethod
-    def _plan(self, data: LearningData) -> FitPlan:
+    def _plan(self, data: LearningData, spend: Spend) -> FitPlan:
         """The fit that the parameters describe, checked: what cannot be learned is refused here, at no cost."""
-
-    def _context(self, data: LearningData, condition: Expression | None) -> FitContext:
-        """The rows that fulfil a condition, with the spend and the clip that the parameters state."""
-        parameters = {name: getattr(self, name, None) for name in ("epsilon", "delta", "rho", "mu")}
-        return FitContext.from_parameters(data, parameters, getattr(self, "clip", None), condition)
 
     # -- parameters ---------------------------------------------------------------------------------------------
 
     @classmethod
     def _names(cls) -> list[str]:
-        return sorted(name for name in inspect.signature(cls.__init__).parameters if name != "self")
+        return sorted(parameter.name for parameter in fields(cls))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name."""
@@ -314,8 +224,9 @@ class Learner(ABC):
         return self
 
     def __repr__(self) -> str:
-        defaults = inspect.signature(type(self).__init__).parameters
-        arguments = [f"{name}={getattr(self, name)!r}" for name in self._names() if _differs(self, name, defaults)]
+        defaults = type(self)().get_params()
+        stated = [name for name, default in defaults.items() if _differ(getattr(self, name), default)]
+        arguments = [f"{name}={getattr(self, name)!r}" for name in stated]
         return f"{type(self).__name__}({', '.join(arguments)})"
 
     # -- fitting ------------------------------------------------------------------------------------------------
@@ -324,33 +235,25 @@ class Learner(ABC):
         """What a fit would cost. No row is read, and nothing charged; `n` is a public number of rows, if known."""
         data = LearningData.of(source)
         with data.serving():
-            self._plan(data)  # refuses what cannot be learned in its own words
-            return data.mechanism.quote(self._bound(data, getattr(self, "n", None) if n is None else n), self._terms())
+            terms = self._checked_terms(data)
+            return data.mechanism.quote(self._bound(data, getattr(self, "n", None) if n is None else n), terms)
 
-    def _terms(self) -> Terms:
-        """The spend that the parameters state."""
-        stated = {name: getattr(self, name, None) for name in _SPENDS}
-        return Terms.of({name: value for name, value in stated.items() if value is not None})
+    def _checked_terms(self, data: LearningData) -> Terms:
+        """What a fit may cost; what cannot be learned is refused in its own words."""
+        terms = fit_terms({name: getattr(self, name) for name in SPENDS})
+        self._plan(data, terms.spend or Spend(mu=Fraction(1)))
+        return terms
 
     def _bound(self, data: LearningData, n: int | None = None) -> BoundPlan:
         """The fit on the rows of a session."""
-
-        def plan(spend: Spend) -> PlannedRun:
-            stated = {name: getattr(spend, name) for name in _SPENDS if name in self._names()}
-            return planned_run(type(self)(**{**self.get_params(), **stated})._plan(data), self._finished, n)  # noqa: SLF001 (of this class)
-
-        def recorded(_spend: Spend) -> Mapping[str, Any] | None:
-            rows = data.to_json()
-            learner = {"learner": self.stored_name, "parameters": self._stored_parameters()}
-            return None if rows is None else {**learner, **rows}
-
-        return BoundPlan("fit", data.mechanism, plan, recorded)
+        recorded = {"learner": codec.write(self._unfitted())}
+        return bound_fit(data, lambda spend: self._plan(data, spend), self._finished, recorded, n)
 
     def _finished(self, plan: FitPlan, model: Any, run: Run, noisy_sums: NoisySums) -> Self:
         """This learner, fitted."""
         self._keep(model)
         self.provenance_ = Provenance(
-            self.stored_name,
+            codec.tag_of(type(self)),
             plan.words(),
             run.promise,
             str(run.spend),
@@ -367,17 +270,16 @@ class Learner(ABC):
         )
         return self
 
-    def _stored_parameters(self) -> dict[str, Any]:
-        """The parameters that JSON keeps."""
-        parameters = {name: getattr(self, name) for name in _STORED_PARAMETERS if name in self._names()}
-        return {name: _as_json(parameter) for name, parameter in parameters.items()}
+    def _unfitted(self) -> Self:
+        """A copy with plain parameters, and without a model."""
+        return type(self)(**{name: plain(parameter) for name, parameter in self.get_params().items()})
 
     def _require_signal(self, data: LearningData) -> None:
         """Refuse a fit that would be mostly noise, where a public number of rows is stated."""
-        n, spend = getattr(self, "n", None), self._terms().spend
-        if n is None or spend is None:
+        n = getattr(self, "n", None)
+        if n is None:
             return
-        signal = self._bound(data, whole("n", n)).at(spend).quoted()["facts"]["noise_to_signal"]
+        signal = self.quote(data, n=whole("n", n)).facts["noise_to_signal"]
         if signal is not None and signal > MOST_NOISE:
             raise InvalidParameter(
                 "n",
@@ -401,9 +303,9 @@ class Learner(ABC):
 
     def _fit(self, data: LearningData, key: str | None) -> Self:
         with data.serving():
-            self._plan(data)  # refuses what cannot be learned in its own words
+            terms = self._checked_terms(data)
             self._require_signal(data)
-            fitted: Self = data.mechanism.answer(self._bound(data), self._terms(), key)
+            fitted: Self = data.mechanism.answer(self._bound(data), terms, key)
             return fitted
 
     def _keep(self, model: Any) -> None:
@@ -436,15 +338,20 @@ class Learner(ABC):
     def to_json(self) -> str:
         """The fitted model as JSON; `from_json` reads it."""
         self._require_fitted()
-        return learner_to_json(self.stored_name, self._stored_parameters(), self.model_.to_dict(), self.provenance_)
+        return codec.text_of(_Fitted(self._unfitted(), self.model_, self.provenance_), _Fitted)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read the fitted model that `to_json` wrote."""
-        content = read(text, cls.stored_name)
-        learner = cls(**content["parameters"])
-        learner._keep(cls.model_class.from_dict(content["model"]))
-        learner.provenance_ = Provenance.from_dict(content["provenance"])
+        fitted: _Fitted = codec.value_of(_Fitted, text, what="text")
+        learner = fitted.learner
+        if not isinstance(learner, cls) or not isinstance(fitted.model, cls.model_class):
+            name = codec.tag_of(type(learner))
+            raise InvalidParameter(
+                "text", name, f"is not a {cls.__name__}", hint="read it with the class that wrote it"
+            )
+        learner._keep(fitted.model)  # noqa: SLF001 (of this class)
+        learner.provenance_ = fitted.provenance
         return learner
 
     def _checked_rows(self, rows: Any) -> Any:
@@ -489,6 +396,16 @@ class Learner(ABC):
         )
 
 
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fitted:
+    """A fitted learner, as it is stored."""
+
+    learner: Learner
+    model: Model
+    provenance: Provenance
+
+
 class Regressor(Learner):
     """A learner of numbers."""
 
@@ -506,20 +423,19 @@ class Regressor(Learner):
         return 1 - missed / spread if spread else float(missed == 0)
 
 
-def _differs(learner: Learner, name: str, defaults: Any) -> bool:
-    default = defaults[name].default
-    value = getattr(learner, name)
-    return value is not default and value != default
+def _differ(value: Any, default: Any) -> bool:
+    return value is not default and bool(np.any(value != default))
 
 
-def _as_json(parameter: Any) -> Any:
-    """A parameter as JSON can keep it: arrays as lists, exact numbers as texts that are read as the same."""
-    if isinstance(parameter, str) or not isinstance(parameter, Iterable):
-        number = parameter.item() if isinstance(parameter, np.generic) else parameter
-        return str(number) if isinstance(number, Fraction | Decimal) else number
+def plain(parameter: Any) -> Any:
+    """A parameter without arrays and numbers of other libraries."""
+    if isinstance(parameter, np.generic | np.ndarray):
+        return parameter.tolist()
     if isinstance(parameter, Mapping):
-        return {str(name): _as_json(part) for name, part in parameter.items()}
-    return [_as_json(part) for part in parameter]
+        return {str(name): plain(part) for name, part in parameter.items()}
+    if isinstance(parameter, Iterable) and not isinstance(parameter, str):
+        return [plain(part) for part in parameter]
+    return parameter
 
 
 def required_target(target: str | None) -> str:
@@ -582,7 +498,7 @@ def _spend_all(learner: Learner, budget: Any) -> Any:
 
     Then a budget of (ε, δ) is guarded as the Gaussian promise that implies it, and not by a race of several proofs.
     """
-    if any(getattr(learner, name, None) is not None for name in ("epsilon", "rho", "mu")):
+    if any(getattr(learner, name, None) is not None for name in ("epsilon", "rho", "mu", "share")):
         return budget
     match budget:
         case ApproxDP():

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
+import numpy.typing as npt
 
+from giveortake import codec
+from giveortake.codec import stored
 from giveortake.engines import Component, KeyColumn
 from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter
@@ -24,6 +27,7 @@ from giveortake.learn.features import (
     FEWEST,
     Category,
     Feature,
+    Reals,
     ScaledNumber,
     Standardisation,
     added,
@@ -31,7 +35,6 @@ from giveortake.learn.features import (
     complete,
     complete_and_declared,
     encoded,
-    feature_from_json,
     features_of,
     is_declared,
     joined,
@@ -55,18 +58,13 @@ from giveortake.plan import Call, ColumnReference, Derive, Literal
 from giveortake.session.kinds.learning_data import LearningData
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    import numpy.typing as npt
-
+    from giveortake.compile import Spend
     from giveortake.engines import VectorSum
-    from giveortake.exact import Number
     from giveortake.learn.noisy_sums import NoisySums, Released
     from giveortake.plan import Expression, Relation
-    from giveortake.privacy import Guarantee
     from giveortake.session.kinds.learning_data import LearningData
-
-    Reals: TypeAlias = npt.NDArray[np.float64]
 
 
 class ClassModel(Model):
@@ -79,18 +77,8 @@ class ClassModel(Model):
     def scores(self, columns: dict[str, npt.NDArray[Any]]) -> Reals:
         """For each row and class, a number whose exponential is proportional to the probability of the class."""
 
-    def described(self) -> dict[str, Any]:
-        """Features and classes: the part of `to_dict` that all models have."""
-        return {"features": [feature.to_json() for feature in self.features], "target": self.target.to_json()}
 
-
-def features_and_classes(content: dict[str, Any]) -> tuple[tuple[Feature, ...], Category]:
-    """Read the features and classes that `described` wrote."""
-    target = feature_from_json(content["target"])
-    assert isinstance(target, Category)  # noqa: S101 (so it was written)
-    return tuple(feature_from_json(feature) for feature in content["features"]), target
-
-
+@dataclass(eq=False, repr=False)
 class Classifier(Learner):
     """A model of declared classes. Parameters are those of every learner.
 
@@ -102,24 +90,8 @@ class Classifier(Learner):
 
     kind: ClassVar[str] = "classifier"
 
-    def __init__(
-        self,
-        target: str | None = None,
-        features: Sequence[str] | None = None,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        mu: Number | None = None,
-        clip: int | None = None,
-        n: int | None = None,
-        domains: Mapping[str, Any] | None = None,
-        budget: Guarantee | None = None,
-    ) -> None:
-        self.target, self.features = target, features
-        self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
-        self.clip, self.n = clip, n
-        self.domains, self.budget = domains, budget
+    _: KW_ONLY
+    n: int | None = None
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
@@ -155,7 +127,7 @@ class Classifier(Learner):
         return float(np.mean(self.predict(rows) == np.asarray(y)))
 
     def _planned(
-        self, data: LearningData, *, most: int | None = None, declared: bool = False
+        self, data: LearningData, spend: Spend, *, most: int | None = None, declared: bool = False
     ) -> tuple[FitContext, tuple[Feature, ...], Category]:
         """What it learns from: rows of a declared class without missing numbers, features, and at most `most` classes.
 
@@ -175,7 +147,8 @@ class Classifier(Learner):
         completeness = complete_and_declared(data.schema, features) if declared else complete(data.schema, names)
         parts = (completeness, is_declared(classes, data.schema))
         conditions = [part for part in parts if part is not None]
-        return self._context(data, joined("and", conditions) if conditions else None), features, classes
+        condition = joined("and", conditions) if conditions else None
+        return FitContext.from_parameters(data, spend, self.clip, condition), features, classes
 
     def _classes(self, numbers: str) -> tuple[str, str]:
         """A fact for the card: the two classes, and which of them the model's numbers favour."""
@@ -379,8 +352,8 @@ class LogisticPlan(FitPlan):
 
     def names(self) -> dict[str, Any]:
         return {
-            "features": [feature.to_json() for feature in self.features],
-            "target": self.target.to_json(),
+            "features": [codec.write(feature) for feature in self.features],
+            "target": codec.write(self.target),
             "gains": GAINS,
         }
 
@@ -482,6 +455,7 @@ def plain(standardisation: Standardisation, theta: Reals) -> Reals:
 
 
 @final
+@stored("logistic")
 @dataclass(frozen=True, slots=True, eq=False)
 class LogisticModel(ClassModel):
     """Coefficients of (1, x), where x are columns between -1 and 1, or 0 and 1 for categories."""
@@ -500,14 +474,9 @@ class LogisticModel(ClassModel):
         half = np.clip(slope, -STEEPEST, STEEPEST) / 2
         return np.column_stack([-half, half])
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**self.described(), "coefficients": self.coefficients.tolist()}
 
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> LogisticModel:
-        return cls(*features_and_classes(content), np.asarray(content["coefficients"], dtype=np.float64))
-
-
+@stored("LogisticRegression")
+@dataclass(eq=False, repr=False)
 class LogisticRegression(Classifier):
     """Two declared classes, predicted by a weighted sum of bounded columns and categories.
 
@@ -523,11 +492,10 @@ class LogisticRegression(Classifier):
     array([False,  True])
     """
 
-    stored_name: ClassVar[str] = "LogisticRegression"
     model_class: ClassVar[type[Model]] = LogisticModel
 
-    def _plan(self, data: LearningData) -> LogisticPlan:
-        return LogisticPlan(*self._planned(data, most=2, declared=True))
+    def _plan(self, data: LearningData, spend: Spend) -> LogisticPlan:
+        return LogisticPlan(*self._planned(data, spend, most=2, declared=True))
 
     @property
     def coef_(self) -> Reals:
@@ -592,8 +560,8 @@ class BayesPlan(FitPlan):
         return [vector_sum(self.context.relation, values, components, self.context.rows, keys=keys, longest=longest)]
 
     def names(self) -> dict[str, Any]:
-        features = [feature.to_json() for feature in self.features]
-        return {"features": features, "target": self.target.to_json(), "variances": self.variances}
+        features = [codec.write(feature) for feature in self.features]
+        return {"features": features, "target": codec.write(self.target), "variances": self.variances}
 
     def words(self) -> str:
         learner = "naive Bayes" if self.variances else "class means"
@@ -631,6 +599,7 @@ def _table(released: Released, indexes: range, classes: int) -> Reals:
 
 
 @final
+@stored("bayes")
 @dataclass(frozen=True, slots=True, eq=False)
 class BayesModel(ClassModel):
     """For each class the logarithm of its share, means and variances of numbers, and log frequencies of categories."""
@@ -656,24 +625,9 @@ class BayesModel(ClassModel):
             scores += np.where(indexes[:, None] < 0, 0.0, logs.T[np.maximum(indexes, 0)])
         return scores
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            **self.described(),
-            "prior": self.prior.tolist(),
-            "means": self.means.tolist(),
-            "variances": self.variances.tolist(),
-            "levels": [frequencies.tolist() for frequencies in self.levels],
-        }
 
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> BayesModel:
-        features, target = features_and_classes(content)
-        shape = (len(target.values), sum(isinstance(feature, ScaledNumber) for feature in features))
-        numbers = [np.asarray(content[name], dtype=np.float64).reshape(shape) for name in ("means", "variances")]
-        levels = tuple(np.asarray(frequencies, dtype=np.float64) for frequencies in content["levels"])
-        return cls(features, target, np.asarray(content["prior"], dtype=np.float64), numbers[0], numbers[1], levels)
-
-
+@stored("NaiveBayes")
+@dataclass(eq=False, repr=False)
 class NaiveBayes(Classifier):
     """Declared classes, predicted as if columns were independent within each: normal numbers and category frequencies.
 
@@ -688,16 +642,17 @@ class NaiveBayes(Classifier):
     [0, 1]
     """
 
-    stored_name: ClassVar[str] = "NaiveBayes"
     model_class: ClassVar[type[Model]] = BayesModel
 
-    def _plan(self, data: LearningData) -> BayesPlan:
-        return BayesPlan(*self._planned(data), variances=True)
+    def _plan(self, data: LearningData, spend: Spend) -> BayesPlan:
+        return BayesPlan(*self._planned(data, spend), variances=True)
 
     def _described(self) -> tuple[tuple[str, str], ...]:
         return (("classes", ", ".join(str(label) for label in self.model_.target.values)),)
 
 
+@stored("ClassMeans")
+@dataclass(eq=False, repr=False)
 class ClassMeans(Classifier):
     """Declared classes, predicted by the nearest mean and category frequencies: naive Bayes without variances.
 
@@ -713,11 +668,10 @@ class ClassMeans(Classifier):
     [0, 1]
     """
 
-    stored_name: ClassVar[str] = "ClassMeans"
     model_class: ClassVar[type[Model]] = BayesModel
 
-    def _plan(self, data: LearningData) -> BayesPlan:
-        return BayesPlan(*self._planned(data), variances=False)
+    def _plan(self, data: LearningData, spend: Spend) -> BayesPlan:
+        return BayesPlan(*self._planned(data, spend), variances=False)
 
     def _described(self) -> tuple[tuple[str, str], ...]:
         return (("classes", ", ".join(str(label) for label in self.model_.target.values)),)

@@ -12,25 +12,36 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
+import numpy.typing as npt
 
+from giveortake import codec
+from giveortake.codec import stored
 from giveortake.engines import Component
 from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.exact import counted
 from giveortake.learn.noisy_sums import in_grains, one, value, vector_sum
-from giveortake.plan import Call, ColumnReference, Kind, Literal
+from giveortake.plan import Call, ColumnReference, Kind, Literal, Value
 from giveortake.plan.domains import compared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    import numpy.typing as npt
-
     from giveortake.engines import VectorSum
     from giveortake.learn.noisy_sums import FitContext, Released
-    from giveortake.plan import Domain, Expression, Value
+    from giveortake.plan import Domain, Expression
 
-    Reals: TypeAlias = npt.NDArray[np.float64]
 
+Reals: TypeAlias = npt.NDArray[np.float64]
+
+
+def _reals(document: Any) -> Reals:
+    numbers = np.asarray(document)
+    if not isinstance(document, list) or numbers.dtype.kind not in "if" or numbers.size > codec.MOST_PARTS:
+        raise ValueError
+    return numbers.astype(np.float64)
+
+
+codec.scalar(np.ndarray, np.ndarray.tolist, _reals, {"type": "array"}, shape="list")  # arrays of floats in models
 
 MOST_LEVELS = 1_000  # of one category in a model
 _LISTED = 12  # categories in a hint
@@ -47,6 +58,7 @@ class DesignColumn:
 
 
 @final
+@stored("number")
 @dataclass(frozen=True, slots=True)
 class ScaledNumber:
     """A column of numbers between declared bounds, which become -1 and 1."""
@@ -80,12 +92,9 @@ class ScaledNumber:
             )
         return numbers
 
-    def to_json(self) -> Any:
-        """The feature as JSON texts."""
-        return ["number", self.name, str(self.low), str(self.high)]
-
 
 @final
+@stored("category")
 @dataclass(frozen=True, slots=True)
 class Category:
     """A column of declared categories. The first is the baseline of the others; unknown values are in none.
@@ -123,12 +132,8 @@ class Category:
             raise self._unknown(None, "is a missing category")
         return np.asarray(indexes[:, None] == np.arange(1, len(self.values))[None, :], dtype=np.float64)
 
-    def to_json(self) -> Any:
-        """The feature as JSON lists and texts."""
-        return ["category", self.name, [Literal(value).to_json() for value in self.values]]
 
-
-Feature: TypeAlias = "ScaledNumber | Category"
+Feature: TypeAlias = ScaledNumber | Category
 
 
 def matches(column: ColumnReference, value: Value) -> Expression:
@@ -222,29 +227,6 @@ def classes_of(schema: Mapping[str, Domain], target: str, called: str = "target"
             )
         feature = Category(target, tuple(value for value in listed if value is not None))
     return feature
-
-
-def feature_from_json(content: Any) -> Feature:
-    """Read the feature that `to_json` wrote."""
-    if content[0] == "number":
-        return ScaledNumber(content[1], Fraction(content[2]), Fraction(content[3]))
-    return Category(content[1], tuple(_value(value) for value in content[2]))
-
-
-def _value(content: Any) -> Any:
-    import datetime as dt  # noqa: PLC0415 (seldom needed)
-
-    _, kind, text = content
-    readers: dict[str, Any] = {
-        "NoneType": lambda _: None,
-        "bool": lambda text: text == "True",
-        "int": int,
-        "str": str,
-        "Fraction": Fraction,
-        "date": dt.date.fromisoformat,
-        "datetime": dt.datetime.fromisoformat,
-    }
-    return readers[kind](text)
 
 
 def complete(schema: Mapping[str, Domain], names: Iterable[str]) -> Expression | None:
@@ -362,15 +344,6 @@ class Standardisation:
     def apply(self, columns: Reals) -> Reals:
         """(x − mean)/deviation of public rows, within ±FARTHEST."""
         return np.asarray(np.clip((columns - self.mean) / self.deviation, -FARTHEST, FARTHEST))
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields as lists and numbers."""
-        return {"n": self.n, "mean": self.mean.tolist(), "deviation": self.deviation.tolist()}
-
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> Standardisation:
-        """Read what `to_dict` wrote."""
-        return cls(content["n"], np.asarray(content["mean"], float), np.asarray(content["deviation"], float))
 
 
 def standardisation_sum(context: FitContext, features: Sequence[Feature]) -> VectorSum:

@@ -36,43 +36,44 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, final, get_args
 
 import numpy as np
+import numpy.typing as npt
 
+from giveortake import codec
 from giveortake.accounting.composition import calibrate
 from giveortake.caching import cached
+from giveortake.codec import stored
+from giveortake.compile import Spend, Terms
 from giveortake.engines import Component, Sample, VectorSum
 from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused, Unprovable
 from giveortake.exact import decimal, positive, whole
 from giveortake.frame import Expr, col
-from giveortake.learn.base import Card, Pass, Provenance, learner_to_json, read
+from giveortake.learn.base import Card, Document, Pass, Provenance
 from giveortake.learn.features import (
     Category,
     Feature,
+    Reals,
     ScaledNumber,
     added,
     classes_of,
     complete_and_declared,
-    feature_from_json,
     feature_of,
     features_of,
     public_columns,
 )
-from giveortake.learn.noisy_sums import GRAIN, STEPS, FitContext, answered_run, in_grains, lattice_of, one, value
+from giveortake.learn.noisy_sums import GRAIN, STEPS, FitContext, FitTerms, fit_terms, in_grains, lattice_of, one, value
 from giveortake.mechanisms.vectors import OutputPerturbation
 from giveortake.plan import Call, ColumnReference, Derive, Domain, Kind
 from giveortake.plan import Literal as Constant
 from giveortake.privacy import ApproxDP, events
 from giveortake.session.kinds.learning_data import LearningData, served_to_asker
-from giveortake.session.kinds.runs import NoisyVector, PlannedRun, TrustedCode
+from giveortake.session.kinds.runs import BoundPlan, NoisyVector, PlannedRun, TrustedCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Self
-
-    import numpy.typing as npt
 
     from giveortake import frame
     from giveortake.exact import Number
@@ -81,8 +82,6 @@ if TYPE_CHECKING:
     from giveortake.plan import Expression, Relation
     from giveortake.session import Session
     from giveortake.session.kinds.runs import AdaptiveRun
-
-    Reals: TypeAlias = npt.NDArray[np.float64]
 
 
 Loss: TypeAlias = "Literal['logistic', 'squared'] | str | Callable[[Expr, Expr], Expr]"
@@ -170,15 +169,13 @@ def score_of(columns: Sequence[DesignColumn], theta: Sequence[float]) -> Express
 
 
 @dataclass(frozen=True, eq=False)
-class LinearScores:
+class LinearScores(Document):
     """Coefficients of (1, z), where z are columns between -1 and 1; a score is their sum of products."""
 
     features: tuple[Feature, ...]
     target: Feature
     coefficients: Reals
     provenance: Provenance
-
-    learner: ClassVar[str]
 
     def decision_function(self, rows: Any) -> Reals:
         """θ·(1, z) of public rows."""
@@ -204,25 +201,6 @@ class LinearScores:
     def card(self) -> Card:
         """How the model came to be."""
         return Card(self.provenance)
-
-    def to_json(self) -> str:
-        """The model as JSON; `from_json` reads it."""
-        content = {
-            "features": [feature.to_json() for feature in self.features],
-            "target": self.target.to_json(),
-            "coefficients": self.coefficients.tolist(),
-        }
-        return learner_to_json(self.learner, {}, content, self.provenance)
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Read the model that `to_json` wrote."""
-        content = read(text, cls.learner)
-        model = content["model"]
-        features = tuple(feature_from_json(feature) for feature in model["features"])
-        target = feature_from_json(model["target"])
-        coefficients = np.asarray(model["coefficients"], dtype=np.float64)
-        return cls(features, target, coefficients, Provenance.from_dict(content["provenance"]))
 
 
 @served_to_asker
@@ -257,10 +235,9 @@ def sgd(
     )
     if schedule.rate >= 1:
         raise InvalidParameter("rate", rate, "is not a share of the people below 1", hint='rate="1/10"')
-    data = LearningData.of(s)
-    return _Descent.from_parameters(data, target, features, loss, parameters={"epsilon": epsilon, "delta": delta}).run(
-        schedule, key
-    )
+    spend = fit_terms({"epsilon": epsilon, "delta": delta}).spend
+    assert spend is not None  # noqa: S101 (it was stated)
+    return _Descent.from_parameters(LearningData.of(s), target, features, loss, spend).run(schedule, key)
 
 
 @cached(64)
@@ -302,7 +279,7 @@ class _Descent:
 
     @classmethod
     def from_parameters(
-        cls, data: LearningData, target: str, features: Sequence[str] | None, loss: Loss, *, parameters: dict[str, Any]
+        cls, data: LearningData, target: str, features: Sequence[str] | None, loss: Loss, spend: Spend
     ) -> _Descent:
         """Check what was stated, and plan the descent."""
         used_features = features_of(data.schema, features, target)
@@ -318,7 +295,7 @@ class _Descent:
         condition = complete_and_declared(data.schema, (*used_features, target_feature))
         most = None if data.relation.most_rows else 1
         loss_name = loss if isinstance(loss, str) else "chosen"
-        context = FitContext.from_parameters(data, parameters, most, condition)
+        context = FitContext.from_parameters(data, spend, most, condition)
         return cls(context, used_features, target_feature, slope, loss_name)
 
     def gradient(self, theta: Reals, bound: int) -> VectorSum:
@@ -380,7 +357,9 @@ class _Descent:
             mean = np.mean(path[len(path) // 2 :], axis=0)
             return Descent(self.features, self.target, mean, provenance, np.array(path))
 
-        descent: Descent = answered_run(self.context.data, PlannedRun(samples, complete), key)
+        mechanism, terms = self.context.data.mechanism, replace(Terms.of({}), spend=spend)
+        planned = PlannedRun(samples, complete)
+        descent: Descent = mechanism.answer(BoundPlan("fit", mechanism, lambda _spend: planned), terms, key)
         return descent
 
     def _words(self) -> str:
@@ -392,8 +371,8 @@ class _Descent:
         return {
             "learner": "sgd",
             "loss": {"code": self.loss} if self.slope is None else self.slope.to_json(),
-            "target": self.target.to_json(),
-            "features": [feature.to_json() for feature in self.features],
+            "target": codec.write(self.target),
+            "features": [codec.write(feature) for feature in self.features],
             "filter": self.context.relation.to_json(),
             "schedule": schedule.to_json(),
             "grain": GRAIN,
@@ -401,6 +380,7 @@ class _Descent:
 
 
 @final
+@stored("sgd")
 @dataclass(frozen=True, eq=False)
 class Descent(LinearScores):
     """A linear model that was found by descent.
@@ -408,9 +388,7 @@ class Descent(LinearScores):
     `coefficients` are the mean of the second half of the path; `path` has every step, all of which were released.
     """
 
-    path: Reals = field(repr=False, default_factory=lambda: np.zeros((0, 0)))
-
-    learner: ClassVar[str] = "sgd"
+    path: Reals = field(repr=False)
 
 
 Convex: TypeAlias = Literal["logistic", "huber"]
@@ -433,11 +411,8 @@ def output_perturbation(
     regularisation: Number,
     passes: int = 100,
     loss: Convex = "logistic",
-    epsilon: Number | None = None,
-    delta: Number | None = None,
-    rho: Number | None = None,
-    mu: Number | None = None,
     key: str | None = None,
+    **terms: Unpack[FitTerms],
 ) -> PerturbedModel:
     """A linear model near the minimiser of a regularised risk, with noise on its coefficients.
 
@@ -469,23 +444,25 @@ def output_perturbation(
             f"a `{data.relation.person}` may have any number of rows, and gradients are not cut here",
             hint="rows_per_person=1 in gt.protect, or one row for each person by s.table().per_person(…)",
         )
-    parameters = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    context = FitContext.from_parameters(
-        data, parameters, None, complete_and_declared(data.schema, (*used_features, target_feature))
-    )
-    return Risk(context, used_features, target_feature, loss, positive("regularisation", regularisation), passes).run(
-        key
-    )
+    strength = positive("regularisation", regularisation)
+    condition = complete_and_declared(data.schema, (*used_features, target_feature))
+
+    def plan(spend: Spend) -> PlannedRun:
+        context = FitContext.from_parameters(data, spend, None, condition)
+        return Risk(context, used_features, target_feature, loss, strength, passes).planned()
+
+    plan(Spend(mu=Fraction(1)))  # what cannot be learned is refused in its own words
+    model: PerturbedModel = data.mechanism.answer(BoundPlan("fit", data.mechanism, plan), fit_terms(terms), key)
+    return model
 
 
 @final
+@stored("output perturbation")
 @dataclass(frozen=True, eq=False)
 class PerturbedModel(LinearScores):
     """A linear model with noise of one `deviation` on each of its coefficients."""
 
-    deviation: float = math.nan
-
-    learner: ClassVar[str] = "output_perturbation"
+    deviation: float
 
 
 @final
@@ -587,8 +564,8 @@ class Risk:
         )
         return replace(bare, sigma=Fraction(math.ceil(bare.sensitivity(self.rows, changed=changed) / mu)))
 
-    def run(self, key: str | None) -> PerturbedModel:
-        """Charge, descend, and release."""
+    def planned(self) -> PlannedRun:
+        """The descent, and the model that it leads to."""
         data = self.context.data
         first = self.gradient_sum((0,) * (1 + len(self.columns)))
         request_fields = self._request_fields() | {"lattice": lattice_of(first)}
@@ -620,8 +597,7 @@ class Risk:
             theta = drawn.steps.astype(np.float64) / FINENESS
             return PerturbedModel(self.features, self.target, theta, provenance, deviation)
 
-        model: PerturbedModel = answered_run(data, PlannedRun(descent, complete), key)
-        return model
+        return PlannedRun(descent, complete)
 
     def _words(self) -> str:
         return f"a regularised {self.loss} model of {self.target.name}"
@@ -630,8 +606,8 @@ class Risk:
         return {
             "learner": "output_perturbation",
             "loss": self.loss,
-            "target": self.target.to_json(),
-            "features": [feature.to_json() for feature in self.features],
+            "target": codec.write(self.target),
+            "features": [codec.write(feature) for feature in self.features],
             "filter": self.context.relation.to_json(),
             "regularisation": str(self.strength),
             "passes": self.passes,

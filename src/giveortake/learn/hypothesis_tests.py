@@ -11,41 +11,38 @@ small. Persons with several rows are refused: their rows are not independent.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, final
 
 import numpy as np
 
+from giveortake import codec
 from giveortake.answers import render
 from giveortake.arguments import told_by_name
+from giveortake.codec import stored
 from giveortake.engines import Component, KeyColumn
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import counted, positive
-from giveortake.learn.features import Category, ScaledNumber, classes_of, feature_from_json
+from giveortake.learn.base import Document, plain
+from giveortake.learn.features import Category, Reals, ScaledNumber, classes_of
 from giveortake.learn.moments import Moments
-from giveortake.learn.noisy_sums import FitContext, FitPlan, answered, bound_fit, vector_sum
+from giveortake.learn.noisy_sums import FitContext, FitPlan, FitTerms, answered, bound_fit, fit_terms, vector_sum
 from giveortake.plan import ColumnReference
-from giveortake.privacy.documents import promise_from_json, promise_to_json
+from giveortake.privacy import Guarantee
 from giveortake.session.kinds.learning_data import LearningData, served_to_asker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
     from giveortake import frame
     from giveortake.compile import Spend
     from giveortake.engines import VectorSum
-    from giveortake.exact import Number
     from giveortake.learn.noisy_sums import NoisySums
-    from giveortake.privacy import Guarantee
     from giveortake.session import Session
     from giveortake.session.kinds.runs import BoundPlan, Run
     from giveortake.session.mechanism import InteractiveMechanism
-
-    Reals: TypeAlias = npt.NDArray[np.float64]
 
 
 @told_by_name({"columns": '["region", "sex"]'}, beyond='contingency(s, ["region", "sex"], epsilon=…, delta=…)')
@@ -54,34 +51,40 @@ def contingency(
     s: Session | frame.Table,
     columns: Sequence[str],
     *,
-    epsilon: Number | None = None,
-    delta: Number | None = None,
-    rho: Number | None = None,
-    mu: Number | None = None,
     clip: int | None = None,
     key: str | None = None,
+    **terms: Unpack[FitTerms],
 ) -> Contingency:
     """Counts by one or two columns of declared categories, in one Gaussian release.
 
     Guarantee: a row is in one cell at most, so it moves the table by 1 if it is added, by √2 if it is changed, and a
     person by `clip` times that. Rows with a missing or undeclared category are in no cell.
     """
-    stated = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    plan = ContingencyPlan.from_parameters(LearningData.of(s), columns, stated, clip)
-    recorded = {"statistic": "contingency", "columns": list(columns), "clip": clip}
-    contingency: Contingency = answered(plan, _promised, key, recorded)
-    return contingency
+    data, recorded = LearningData.of(s), {"statistic": "contingency", "columns": plain(columns), "clip": clip}
+    table: Contingency = answered(
+        data, _planned(data, columns, clip), _promised, fit_terms(terms), key=key, recorded=recorded
+    )
+    return table
 
 
-def _promised(_plan: FitPlan, contingency: Contingency, run: Run, noisy_sums: NoisySums) -> Contingency:
-    return replace(contingency, guarantee=run.promise, release_id=noisy_sums.release_id)
+def _planned(data: LearningData, columns: Sequence[str], clip: int | None) -> Callable[[Spend], ContingencyPlan]:
+    def plan(spend: Spend) -> ContingencyPlan:
+        if isinstance(columns, str) or len(columns) not in {1, 2} or len(set(columns)) < len(columns):
+            raise InvalidParameter("columns", columns, "needs one column or two, in a list", hint='["sex", "smoker"]')
+        categories = tuple(classes_of(data.schema, name, "columns") for name in columns)
+        return ContingencyPlan(FitContext.from_parameters(data, spend, clip, None), categories)
+
+    return plan
 
 
-def bound_of_record(mechanism: InteractiveMechanism, content: Mapping[str, Any], spend: Spend) -> BoundPlan:
+def _promised(_plan: FitPlan, table: Contingency, run: Run, noisy_sums: NoisySums) -> Contingency:
+    return replace(table, guarantee=run.promise, release_id=noisy_sums.release_id)
+
+
+def bound_of_record(mechanism: InteractiveMechanism, content: Mapping[str, Any], _spend: Spend) -> BoundPlan:
     """The contingency table that a record of a release tells of."""
-    stated = {name: getattr(spend, name) for name in ("epsilon", "delta", "rho", "mu")}
     data = LearningData.from_json(mechanism, dict(content))
-    return bound_fit(ContingencyPlan.from_parameters(data, content["columns"], stated, content["clip"]), _promised)
+    return bound_fit(data, _planned(data, content["columns"], content["clip"]), _promised)
 
 
 @final
@@ -89,16 +92,6 @@ class ContingencyPlan(FitPlan):
     """One pass: the number of rows in each cell."""
 
     stored_name: ClassVar[str] = "ContingencyTask"
-
-    @classmethod
-    def from_parameters(
-        cls, data: LearningData, columns: Sequence[str], stated: dict[str, Any], clip: int | None
-    ) -> ContingencyPlan:
-        """Check what was stated."""
-        if isinstance(columns, str) or len(columns) not in {1, 2} or len(set(columns)) < len(columns):
-            raise InvalidParameter("columns", columns, "needs one column or two, in a list", hint='["sex", "smoker"]')
-        categories = tuple(classes_of(data.schema, name, "columns") for name in columns)
-        return cls(FitContext.from_parameters(data, stated, clip, None), categories)
 
     def __init__(self, context: FitContext, columns: tuple[Category, ...]) -> None:
         self.context, self.columns = context, columns
@@ -110,7 +103,7 @@ class ContingencyPlan(FitPlan):
         return [vector_sum(self.context.relation, (), [cells], self.context.rows, keys=keys)]
 
     def names(self) -> dict[str, Any]:
-        return {"columns": [column.to_json() for column in self.columns]}
+        return {"columns": [codec.write(column) for column in self.columns]}
 
     def words(self) -> str:
         return f"a table of {' and '.join(column.name for column in self.columns)}"
@@ -124,8 +117,9 @@ class ContingencyPlan(FitPlan):
 
 
 @final
+@stored("contingency")
 @dataclass(frozen=True, eq=False, repr=False)
-class Contingency:
+class Contingency(Document):
     """Released counts, each give or take noise of the same deviation; some may be negative.
 
     `by_row` says that no person has more than one row, which tests of hypotheses need.
@@ -142,37 +136,6 @@ class Contingency:
     def n(self) -> float:
         """About how many rows there are."""
         return float(self.counts.sum())
-
-    def to_json(self) -> str:
-        """What was released, as JSON; `from_json` reads it."""
-        content = {
-            "format": 1,
-            "columns": [column.to_json() for column in self.columns],
-            "counts": self.counts.tolist(),
-            "noise": self.noise,
-            "guarantee": None if self.guarantee is None else promise_to_json(self.guarantee),
-            "release_id": self.release_id,
-            "by_row": self.by_row,
-        }
-        return json.dumps(content, sort_keys=True, allow_nan=False, ensure_ascii=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> Contingency:
-        """Read what `to_json` wrote."""
-        try:
-            content = json.loads(text)
-            promise = content["guarantee"]
-            columns = tuple(feature_from_json(column) for column in content["columns"])
-            return cls(
-                tuple(column for column in columns if isinstance(column, Category)),
-                np.asarray(content["counts"], dtype=np.float64),
-                content["noise"],
-                None if promise is None else promise_from_json(promise),
-                content["release_id"],
-                content["by_row"],
-            )
-        except (ValueError, KeyError, TypeError, IndexError):
-            raise InvalidParameter("text", text[:40], "is not the JSON of a table of counts") from None
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         first = self.columns[0]

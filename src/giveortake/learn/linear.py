@@ -9,26 +9,28 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
+from giveortake import codec
 from giveortake.answers import Answer
 from giveortake.answers.column import Column
+from giveortake.codec import stored
 from giveortake.errors import InvalidParameter, QueryRefused
-from giveortake.exact import decimal, non_negative, open_probability, positive
+from giveortake.exact import Number, decimal, non_negative, open_probability, positive
 from giveortake.learn.base import Model, Regressor
 from giveortake.learn.features import (
     FARTHEST,
     Feature,
+    Reals,
     ScaledNumber,
     Standardisation,
     added,
     complete_and_declared,
-    feature_from_json,
     feature_of,
     features_of,
     public_columns,
@@ -41,15 +43,11 @@ from giveortake.plan import Call, ColumnReference, Derive, Literal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from giveortake.compile import Spend
     from giveortake.engines import VectorSum
-    from giveortake.exact import Number
     from giveortake.learn.noisy_sums import NoisySums, Released
     from giveortake.plan import Expression, Relation
     from giveortake.session.kinds.learning_data import LearningData
-
-    Reals: TypeAlias = npt.NDArray[np.float64]
 
 
 _LITTLE = 0.05
@@ -170,27 +168,6 @@ class Evidence:
             return middle, -math.inf, math.inf
         return middle, ends[0], ends[1]
 
-    def to_dict(self) -> dict[str, Any]:
-        """All fields as lists and numbers."""
-        return {
-            "gram": self.gram.tolist(),
-            "products": self.products.tolist(),
-            "meat": self.meat.tolist(),
-            "noise": self.noise,
-            "shift": self.shift.tolist(),
-            "transform": self.transform.tolist(),
-            "shortened": self.shortened,
-        }
-
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> Evidence:
-        """Read what `to_dict` wrote."""
-        arrays = {
-            name: np.asarray(content[name], dtype=np.float64)
-            for name in ("gram", "products", "meat", "shift", "transform")
-        }
-        return cls(**arrays, noise=content["noise"], shortened=content["shortened"])
-
 
 @final
 class LeastDistance:
@@ -265,6 +242,7 @@ class LeastDistance:
 
 
 @final
+@stored("linear")
 @dataclass(frozen=True, eq=False)
 class LinearModel(Model):
     """A number that is predicted by a weighted sum of columns.
@@ -310,28 +288,6 @@ class LinearModel(Model):
             f" {'−' if coefficient < 0 else '+'} {abs(coefficient):.4g}·{name}" for name, coefficient in named
         )
         return f"{self.target} ≈ {self.intercept:.4g}{terms}"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "target": self.target,
-            "bounds": list(self.bounds),
-            "features": [feature.to_json() for feature in self.features],
-            "weights": self.weights.tolist(),
-            "followed": list(self.followed),
-            "evidence": None if self.evidence is None else self.evidence.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> LinearModel:
-        evidence = content["evidence"]
-        return cls(
-            content["target"],
-            (content["bounds"][0], content["bounds"][1]),
-            tuple(feature_from_json(feature) for feature in content["features"]),
-            np.asarray(content["weights"], dtype=np.float64),
-            (content["followed"][0], content["followed"][1]),
-            None if evidence is None else Evidence.from_dict(evidence),
-        )
 
 
 def affine(features: Sequence[Feature]) -> tuple[Reals, Reals]:
@@ -391,8 +347,8 @@ class LinearPlan(FitPlan):
 
     def names(self) -> dict[str, Any]:
         return {
-            "features": [feature.to_json() for feature in self.features],
-            "target": self.target.to_json(),
+            "features": [codec.write(feature) for feature in self.features],
+            "target": codec.write(self.target),
             "reach": str(self.reach),
         }
 
@@ -491,10 +447,10 @@ class _Linear(Regressor):
     """The base of linear learners."""
 
     model_class: ClassVar[type[Model]] = LinearModel
-    model_: LinearModel
-    clip: int | None
 
-    def _planned(self, data: LearningData, *, penalty: float | None, reach: Fraction, intervals: bool) -> LinearPlan:
+    def _planned(
+        self, data: LearningData, spend: Spend, *, penalty: float | None, reach: Fraction, intervals: bool
+    ) -> LinearPlan:
         if self.target is None:
             raise InvalidParameter("target", None, "is missing: say which column is learned", hint='target="…"')
         features = features_of(data.schema, self.features, self.target)
@@ -503,7 +459,9 @@ class _Linear(Regressor):
             raise InvalidParameter(
                 "target", self.target, "is not a number with declared bounds", hint="LogisticRegression learns classes"
             )
-        context = self._context(data, complete_and_declared(data.schema, (*features, target)))
+        context = FitContext.from_parameters(
+            data, spend, self.clip, complete_and_declared(data.schema, (*features, target))
+        )
         return LinearPlan(context, features, target, penalty=penalty, reach=reach, intervals=intervals)
 
     def predict(self, rows: Any) -> Reals:
@@ -532,6 +490,8 @@ class _Linear(Regressor):
 
 
 @final
+@stored("LinearRegression")
+@dataclass(eq=False, repr=False)
 class LinearRegression(_Linear):
     """Least squares from one release of products, after a private standardisation.
 
@@ -545,31 +505,13 @@ class LinearRegression(_Linear):
     shows is free in privacy, not in inference: intervals of coefficients that were chosen for their size do not hold.
     """
 
-    stored_name: ClassVar[str] = "LinearRegression"
+    _: KW_ONLY
+    intervals: bool = False
+    reach: Number | None = None
 
-    def __init__(
-        self,
-        target: str | None = None,
-        features: Sequence[str] | None = None,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        mu: Number | None = None,
-        clip: int | None = None,
-        intervals: bool = False,
-        reach: Number | None = None,
-        domains: Any = None,
-        budget: Any = None,
-    ) -> None:
-        self.target, self.features = target, features
-        self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
-        self.clip, self.intervals, self.reach = clip, intervals, reach
-        self.domains, self.budget = domains, budget
-
-    def _plan(self, data: LearningData) -> LinearPlan:
+    def _plan(self, data: LearningData, spend: Spend) -> LinearPlan:
         reach = self.reach if self.reach is not None else (3 if self.intervals else 1)
-        plan = self._planned(data, penalty=None, reach=positive("reach", reach), intervals=bool(self.intervals))
+        plan = self._planned(data, spend, penalty=None, reach=positive("reach", reach), intervals=bool(self.intervals))
         if self.intervals and not plan.context.by_row:
             raise QueryRefused(
                 "intervals of coefficients need one row a person: errors of one person's rows depend on each other",
@@ -614,6 +556,8 @@ _REACH = "intervals are about the regression in which they count less; a larger 
 
 
 @final
+@stored("Ridge")
+@dataclass(eq=False, repr=False)
 class Ridge(_Linear):
     """Least squares with a penalty on the squares of standard coefficients, stated as a number of rows.
 
@@ -630,26 +574,9 @@ class Ridge(_Linear):
     True
     """
 
-    stored_name: ClassVar[str] = "Ridge"
+    _: KW_ONLY
+    penalty: Number = 1.0
 
-    def __init__(
-        self,
-        target: str | None = None,
-        features: Sequence[str] | None = None,
-        *,
-        penalty: Number = 1.0,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        mu: Number | None = None,
-        clip: int | None = None,
-        domains: Any = None,
-        budget: Any = None,
-    ) -> None:
-        self.target, self.features, self.penalty = target, features, penalty
-        self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
-        self.clip, self.domains, self.budget = clip, domains, budget
-
-    def _plan(self, data: LearningData) -> LinearPlan:
+    def _plan(self, data: LearningData, spend: Spend) -> LinearPlan:
         penalty = float(non_negative("penalty", self.penalty))
-        return self._planned(data, penalty=penalty, reach=Fraction(1), intervals=False)
+        return self._planned(data, spend, penalty=penalty, reach=Fraction(1), intervals=False)

@@ -9,58 +9,66 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, final
 
 import numpy as np
 
+from giveortake import codec
 from giveortake.answers import Answer, Estimate, render
 from giveortake.arguments import told_by_name
-from giveortake.compile import Spend
+from giveortake.codec import stored
+from giveortake.compile import Spend, Terms
 from giveortake.engines import Component
 from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import counted, decimal, non_negative, open_probability, positive, whole
 from giveortake.frame import Expr
 from giveortake.frame.expressions import column_or_expression
-from giveortake.learn.base import Model
+from giveortake.learn.base import Document, Model, plain
 from giveortake.learn.features import (
     Feature,
+    Reals,
     ScaledNumber,
     complete_and_declared,
-    feature_from_json,
     features_of,
     public_columns,
 )
 from giveortake.learn.linear import LinearModel, affine, followed, positive_part, wiener
-from giveortake.learn.noisy_sums import FitContext, FitPlan, answered, bound_fit, gram_sum, one, value, vector_sum
+from giveortake.learn.noisy_sums import (
+    FitContext,
+    FitPlan,
+    FitTerms,
+    answered,
+    bound_fit,
+    fit_terms,
+    gram_sum,
+    one,
+    value,
+    vector_sum,
+)
 from giveortake.plan import Call, Kind, Literal
-from giveortake.privacy.documents import promise_from_json, promise_to_json
+from giveortake.privacy import Guarantee
 from giveortake.session.kinds.learning_data import LearningData, served_to_asker
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
+    from collections.abc import Callable, Mapping, Sequence
 
     from giveortake import frame
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
     from giveortake.learn.noisy_sums import NoisySums
     from giveortake.plan import Expression
-    from giveortake.privacy import Guarantee
     from giveortake.session import Session
     from giveortake.session.kinds.runs import BoundPlan, Run
     from giveortake.session.mechanism import InteractiveMechanism
 
-    Reals: TypeAlias = npt.NDArray[np.float64]
-
 
 @final
+@stored("components")
 @dataclass(frozen=True, eq=False, repr=False)
 class PrincipalComponents(Model):
     """The directions of columns between -1 and 1, in rows, that spread most, and the variance in each.
@@ -125,27 +133,6 @@ class PrincipalComponents(Model):
         doubt = ["  ? may be noise"] if (self.variances <= self.edge).any() else []
         return "\n".join(["principal components, with their part of the variance", *lines, *doubt])
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "features": [feature.to_json() for feature in self.features],
-            "mean": self.mean.tolist(),
-            "components": self.components.tolist(),
-            "variances": self.variances.tolist(),
-            "total": self.total,
-            "edge": self.edge,
-        }
-
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> PrincipalComponents:
-        return cls(
-            tuple(feature_from_json(feature) for feature in content["features"]),
-            np.asarray(content["mean"], dtype=np.float64),
-            np.asarray(content["components"], dtype=np.float64),
-            np.asarray(content["variances"], dtype=np.float64),
-            content["total"],
-            content["edge"],
-        )
-
 
 def _mix(names: list[str], direction: Reals) -> str:
     """The columns with the largest weights in a direction, as text."""
@@ -165,12 +152,9 @@ def moments(
     s: Session | frame.Table,
     columns: Sequence[str] | None = None,
     *,
-    epsilon: Number | None = None,
-    delta: Number | None = None,
-    rho: Number | None = None,
-    mu: Number | None = None,
     clip: int | None = None,
     key: str | None = None,
+    **terms: Unpack[FitTerms],
 ) -> Moments:
     """n, XᵀX and with it Xᵀy of declared columns, for whichever of them is the target, in one Gaussian release.
 
@@ -178,22 +162,30 @@ def moments(
     of length Σ x²; above the diagonal they count twice and get noise σ/√2. So a row of d columns moves the release by
     at most 1 + d, relative to σ, and a person by at most `clip` times that. What is computed from it is free.
     """
-    stated = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    plan = MomentsPlan.from_parameters(LearningData.of(s), columns, stated, clip)
-    names = [feature.name for feature in plan.features]
-    moments: Moments = answered(plan, _promised, key, {"statistic": "moments", "columns": names, "clip": clip})
+    data, recorded = LearningData.of(s), {"statistic": "moments", "columns": plain(columns), "clip": clip}
+    moments: Moments = answered(
+        data, _planned(data, columns, clip), _promised, fit_terms(terms), key=key, recorded=recorded
+    )
     return moments
 
 
+def _planned(data: LearningData, columns: Sequence[str] | None, clip: int | None) -> Callable[[Spend], MomentsPlan]:
+    def plan(spend: Spend) -> MomentsPlan:
+        features = features_of(data.schema, columns, called="columns")
+        condition = complete_and_declared(data.schema, features)
+        return MomentsPlan(FitContext.from_parameters(data, spend, clip, condition), features)
+
+    return plan
+
+
 def _promised(_plan: FitPlan, moments: Moments, run: Run, noisy_sums: NoisySums) -> Moments:
-    return moments.promised(run.promise, noisy_sums.release_id)
+    return replace(moments, guarantee=run.promise, release_id=noisy_sums.release_id)
 
 
-def bound_of_record(mechanism: InteractiveMechanism, content: Mapping[str, Any], spend: Spend) -> BoundPlan:
+def bound_of_record(mechanism: InteractiveMechanism, content: Mapping[str, Any], _spend: Spend) -> BoundPlan:
     """The moments that a record of a release tells of."""
-    stated = {name: getattr(spend, name) for name in ("epsilon", "delta", "rho", "mu")}
     data = LearningData.from_json(mechanism, dict(content))
-    return bound_fit(MomentsPlan.from_parameters(data, content["columns"], stated, content["clip"]), _promised)
+    return bound_fit(data, _planned(data, content["columns"], content["clip"]), _promised)
 
 
 @final
@@ -201,15 +193,6 @@ class MomentsPlan(FitPlan):
     """One pass: all products of the columns."""
 
     stored_name: ClassVar[str] = "MomentsTask"
-
-    @classmethod
-    def from_parameters(
-        cls, data: LearningData, columns: Sequence[str] | None, stated: dict[str, Any], clip: int | None
-    ) -> MomentsPlan:
-        """Check what was stated."""
-        features = features_of(data.schema, columns, called="columns")
-        context = FitContext.from_parameters(data, stated, clip, complete_and_declared(data.schema, features))
-        return cls(context, features)
 
     def __init__(self, context: FitContext, features: tuple[Feature, ...]) -> None:
         self.context, self.features = context, features
@@ -224,7 +207,7 @@ class MomentsPlan(FitPlan):
         return [gram_sum(self.context.relation, values, self.context.rows, longest=1 + len(self.features))]
 
     def names(self) -> dict[str, Any]:
-        return {"features": [feature.to_json() for feature in self.features]}
+        return {"features": [codec.write(feature) for feature in self.features]}
 
     def words(self) -> str:
         return f"the moments of {', '.join(feature.name for feature in self.features)}"
@@ -236,8 +219,9 @@ class MomentsPlan(FitPlan):
 
 
 @final
+@stored("moments")
 @dataclass(frozen=True, eq=False, repr=False)
-class Moments:
+class Moments(Document):
     """Released products of (1, z₁, …), where z are the columns between -1 and 1, or 0 and 1 for categories.
 
     `scaled` is their matrix; `noise` the deviation of its noise on the diagonal, √2 times less beside it. All that is
@@ -251,10 +235,6 @@ class Moments:
     guarantee: Guarantee | None = None
     release_id: str | None = None
     by_row: bool = False
-
-    def promised(self, guarantee: Guarantee, release_id: str) -> Moments:
-        """A copy with its promise, and its id in the ledger."""
-        return replace(self, guarantee=guarantee, release_id=release_id)
 
     @property
     def names(self) -> list[str]:
@@ -332,40 +312,6 @@ class Moments:
         """A column as it was declared, and where its numbers are in the matrices."""
         feature = self._feature(name)
         return feature, self._indexes(feature)
-
-    def to_json(self) -> str:
-        """What was released, as JSON; `from_json` reads it."""
-        content = {
-            "format": 1,
-            "features": [feature.to_json() for feature in self.features],
-            "scaled": self.scaled.tolist(),
-            "noise": self.noise,
-            "guarantee": None if self.guarantee is None else promise_to_json(self.guarantee),
-            "release_id": self.release_id,
-            "by_row": self.by_row,
-        }
-        return json.dumps(content, sort_keys=True, allow_nan=False, ensure_ascii=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> Moments:
-        """Read what `to_json` wrote."""
-        try:
-            content = json.loads(text)
-            promise = content["guarantee"]
-            if content["format"] != 1:
-                raise InvalidParameter("text", content["format"], "is of another format", hint="upgrade giveortake")
-            return cls(
-                tuple(feature_from_json(feature) for feature in content["features"]),
-                np.asarray(content["scaled"], dtype=np.float64),
-                content["noise"],
-                None if promise is None else promise_from_json(promise),
-                content["release_id"],
-                content["by_row"],
-            )
-        except (ValueError, KeyError, TypeError, IndexError) as problem:
-            if isinstance(problem, InvalidParameter):
-                raise
-            raise InvalidParameter("text", text[:40], "is not the JSON of moments") from None
 
     # -- faces --------------------------------------------------------------------------------------------------
 
@@ -473,7 +419,8 @@ def statistical_query(
             notes=(f"the tolerance holds if there are {plan.n:,} rows at least",),
         )
 
-    estimate: Estimate = answered(plan, finish, key)
+    terms = replace(Terms.of({}), spend=plan.context.spend)
+    estimate: Estimate = answered(data, lambda _spend: plan, finish, terms, key=key)
     return estimate
 
 
@@ -517,7 +464,7 @@ class MeanPlan(FitPlan):
         miss = 1 - sure
         least = _least(data, n, 1 - miss / 10)
         noise_miss = miss if isinstance(n, int) else miss * 9 / 10
-        context = FitContext.from_parameters(data, {"mu": 1}, None, condition)
+        context = FitContext.from_parameters(data, Spend(mu=Fraction(1)), None, condition)
         share = Call("multiply", (Call("subtract", (expression, Literal(low))), Literal(2 / (high - low))))
         plan = cls(context, Call("subtract", (share, Literal(Fraction(1)))), low, high, n=least)
         plan._spend(tolerance, noise_miss)

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypedDict, final
 
 import numpy as np
 
 from giveortake import exact
-from giveortake.compile import Terms
-from giveortake.compile.spend import spend_of
+from giveortake.compile import Spend, Terms
 from giveortake.engines import Component, Quantum, Summand, VectorSum
 from giveortake.engines.questions import LONGEST
-from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused
+from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused, did_you_mean
 from giveortake.exact import whole
 from giveortake.mechanisms.vectors import VectorNoise
 from giveortake.plan import Filter, Literal
@@ -32,14 +31,13 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from giveortake.compile import Spend
     from giveortake.engines import KeyColumn
+    from giveortake.exact import Number
+    from giveortake.learn.features import Reals
     from giveortake.plan import Expression, Relation
     from giveortake.privacy import Guarantee
     from giveortake.session.kinds.learning_data import LearningData
     from giveortake.session.kinds.runs import AdaptiveRun, Run
-
-    Reals: TypeAlias = npt.NDArray[np.float64]
 
 
 STEPS = 1 << 10  # of 1
@@ -235,6 +233,34 @@ def noise_of(vector_sum: VectorSum, run: Run, share: Fraction) -> float:
     return max(released.deviation(index) for index in range(len(vector_sum.components)))
 
 
+class FitTerms(TypedDict, total=False):
+    """What a fit may cost: (ε, δ), ρ, μ, or a share of the whole budget, such as "1/10"."""
+
+    epsilon: Number | None
+    delta: Number | None
+    rho: Number | None
+    mu: Number | None
+    share: Number | None
+
+
+SPENDS = tuple(FitTerms.__annotations__)
+
+
+def fit_terms(stated: Mapping[str, Any]) -> Terms:
+    """The terms of a fit, checked."""
+    for name in stated.keys() - set(SPENDS):
+        hint = f"{did_you_mean(name, SPENDS)}a fit is paid by {', '.join(SPENDS)}"
+        raise InvalidParameter(name, stated[name], "is unknown here", hint=hint)
+    terms = Terms.of({name: number for name, number in stated.items() if number is not None})
+    if terms.spend is None and terms.share is None:
+        hint = 'epsilon="1", delta="1e-6", or mu="1/5", or share="1/10"'
+        raise InvalidParameter("epsilon", None, "is missing: say what the model may cost", hint=hint)
+    if terms.spend is not None and terms.spend.is_pure:
+        problem = "is missing: learners add Gaussian noise, which needs a δ"
+        raise InvalidParameter("delta", None, problem, hint='delta="1e-6"')
+    return terms
+
+
 MORE_SIGNAL = "spend more, name fewer features, or take gt.learn.ClassMeans"
 
 
@@ -250,26 +276,9 @@ class FitContext:
 
     @classmethod
     def from_parameters(
-        cls, data: LearningData, parameters: dict[str, Any], clip: object, condition: Expression | None
+        cls, data: LearningData, spend: Spend, clip: object, condition: Expression | None
     ) -> FitContext:
         """Check what was stated; `condition` leaves out rows that cannot be learned from."""
-        spend = spend_of(
-            parameters.get("epsilon"), parameters.get("delta"), parameters.get("rho"), parameters.get("mu"), None
-        )
-        if spend is None:
-            raise InvalidParameter(
-                "epsilon",
-                None,
-                "is missing: say what the model may cost",
-                hint='epsilon="1", delta="1e-6", or mu="1/5"',
-            )
-        if spend.is_pure:
-            raise InvalidParameter(
-                "delta",
-                None,
-                "is missing: learners add Gaussian noise, which needs a δ",
-                hint='delta="1e-6"',
-            )
         relation = data.relation if condition is None else Filter(data.relation, condition)
         return cls(data, relation, spend, _rows(relation, clip))
 
@@ -379,27 +388,34 @@ def planned_run(plan: FitPlan, finish: Finish, n: int | None = None) -> PlannedR
     return PlannedRun(run, complete, lambda: plan.quoted(run, n))
 
 
-def answered(plan: FitPlan, finish: Finish, key: str | None, recorded: Mapping[str, Any] | None = None) -> Any:
+def answered(
+    data: LearningData,
+    plan: Callable[[Spend], FitPlan],
+    finish: Finish,
+    terms: Terms,
+    *,
+    key: str | None,
+    recorded: Mapping[str, Any] | None = None,
+) -> Any:
     """What a plan learns from rows behind a session, under one charge: `finish` makes the result of it."""
-    bound = bound_fit(plan, finish, recorded)
-    return bound.mechanism.answer(bound, replace(Terms.of({}), spend=plan.context.spend), key)
+    plan(terms.spend or Spend(mu=Fraction(1)))  # what cannot be learned is refused in its own words
+    return data.mechanism.answer(bound_fit(data, plan, finish, recorded), terms, key)
 
 
-def bound_fit(plan: FitPlan, finish: Finish, recorded: Mapping[str, Any] | None = None) -> BoundPlan:
+def bound_fit(
+    data: LearningData,
+    plan: Callable[[Spend], FitPlan],
+    finish: Finish,
+    recorded: Mapping[str, Any] | None = None,
+    n: int | None = None,
+) -> BoundPlan:
     """The request for what a plan learns; `recorded` is what it is read again by, besides the rows."""
-    planned, data = planned_run(plan, finish), plan.context.data
 
     def record(_spend: Spend) -> Mapping[str, Any] | None:
         rows = data.to_json()
         return None if recorded is None or rows is None else {**recorded, **rows}
 
-    return BoundPlan("fit", data.mechanism, lambda _spend: planned, record)
-
-
-def answered_run(data: LearningData, planned: PlannedRun, key: str | None) -> Any:
-    """What a planned run gives, under one charge."""
-    bound = BoundPlan("fit", data.mechanism, lambda _spend: planned)
-    return data.mechanism.answer(bound, replace(Terms.of({}), spend=planned.spend), key)
+    return BoundPlan("fit", data.mechanism, lambda spend: planned_run(plan(spend), finish, n), record)
 
 
 def counted(guarantee: Guarantee, rows: int) -> str:

@@ -17,10 +17,11 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, final, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack, final, get_args
 
 import numpy as np
 
+from giveortake.compile import Spend, Terms
 from giveortake.engines import Component
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.exact import open_probability, whole
@@ -30,10 +31,23 @@ from giveortake.learn.classification import MOST_COLUMNS, ClassMeans, LogisticMo
 from giveortake.learn.features import Category, ScaledNumber, added, classes_of, complete, feature_of, features_of
 from giveortake.learn.gradient_descent import LinearScores, score_of, target_value
 from giveortake.learn.linear import LinearModel, LinearRegression
-from giveortake.learn.noisy_sums import GRAIN, FitContext, FitPlan, answered, one, value, vector_sum
+from giveortake.learn.moments import MomentsPlan
+from giveortake.learn.noisy_sums import (
+    GRAIN,
+    FitContext,
+    FitPlan,
+    FitTerms,
+    answered,
+    bound_fit,
+    fit_terms,
+    one,
+    value,
+    vector_sum,
+)
 from giveortake.plan import Call, ColumnReference, Expression, Kind
 from giveortake.plan import Literal as Constant
 from giveortake.session.kinds.learning_data import LearningData
+from giveortake.session.pricing import price
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,13 +137,10 @@ def select(
     candidates: Sequence[Learner],
     *,
     held_out: Number = Fraction(1, 5),
-    epsilon: Number | None = None,
-    delta: Number | None = None,
-    rho: Number | None = None,
-    mu: Number | None = None,
     clip: int | None = None,
     trials: Trials = "charged",
     key: str | None = None,
+    **terms: Unpack[FitTerms],
 ) -> Selection:
     """Fit every candidate, at its own spend, to most persons, and score it on those that are held out.
 
@@ -147,16 +158,16 @@ def select(
     if not candidates or not all(isinstance(candidate, Learner) for candidate in candidates):
         raise InvalidParameter("candidates", candidates, "needs learners", hint="[Ridge(…), LinearRegression(…)]")
     fitting, scoring = LearningData.of(s).split(open_probability("held_out", held_out))
-    parameters = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
+    score_terms = fit_terms(terms)
     for candidate in candidates:
         if not can_be_scored(candidate.model_class):
             gain(candidate)
         candidate.quote(fitting)  # what cannot be learned is refused before anything is paid
-    FitContext.from_parameters(scoring, parameters, clip, None)
+    FitContext.from_parameters(scoring, Spend(mu=Fraction(1)), clip, None)
     scores = []
     for index, candidate in enumerate(candidates):
         candidate.fit(fitting, key=None if key is None else f"{key} fit {index}")
-        scores.append(_scored(candidate, scoring, parameters, clip, None if key is None else f"{key} score {index}"))
+        scores.append(_scored(candidate, scoring, score_terms, clip, None if key is None else f"{key} score {index}"))
     return Selection(tuple(candidates), tuple(scores))
 
 
@@ -194,15 +205,16 @@ class Selection:
         return "\n".join(lines)
 
 
-def _scored(
-    learner: Learner, data: LearningData, parameters: dict[str, Any], clip: int | None, key: str | None
-) -> Score:
+def _scored(learner: Learner, data: LearningData, terms: Terms, clip: int | None, key: str | None) -> Score:
     model = learner.model_
     names = [feature.name for feature in model.features]
     target = model.target if isinstance(model.target, str) else model.target.name
-    context = FitContext.from_parameters(data, parameters, clip, complete(data.schema, [*names, target]))
-    plan = _ScorePlan(context, gain(model), target)
-    score: Score = answered(plan, lambda _plan, learned, _run, _noisy_sums: learned, key)
+
+    def plan(spend: Spend) -> _ScorePlan:
+        context = FitContext.from_parameters(data, spend, clip, complete(data.schema, [*names, target]))
+        return _ScorePlan(context, gain(model), target)
+
+    score: Score = answered(data, plan, lambda _plan, learned, _run, _noisy_sums: learned, terms, key=key)
     return score
 
 
@@ -257,11 +269,8 @@ def choose(
     features: Sequence[str] | None = None,
     *,
     n: int | None = None,
-    epsilon: Number | None = None,
-    delta: Number | None = None,
-    rho: Number | None = None,
-    mu: Number | None = None,
     clip: int | None = None,
+    **terms: Unpack[FitTerms],
 ) -> Choice:
     """The learner that suits a target, and why.
 
@@ -275,20 +284,23 @@ def choose(
     LogisticRegression: n·μ is about 13.8, and 1 feature would need 3 for steps and 240 for shapes of 16 bins
     """
     data = LearningData.of(s)
-    parameters = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    context = FitContext.from_parameters(data, parameters, clip, None)
+    used_features = features_of(data.schema, features, target)
+
+    def moments(spend: Spend) -> MomentsPlan:
+        return MomentsPlan(FitContext.from_parameters(data, spend, clip, None), used_features)
+
+    spend = price(bound_fit(data, moments, lambda *_: None), fit_terms(terms)).spend  # of a share, what it buys
+    context = FitContext.from_parameters(data, spend, clip, None)
     rows = data.rows_about() if n is None else whole("n", n)
     if rows is None:
         raise QueryRefused(
             "the number of rows is not known, and the exact one is not public",
             hint='pass n=10_000, a public or released number; or call s.profile().answer(epsilon="0.1") first',
         )
-    used_features = features_of(data.schema, features, target)
     signal = float(rows) * float(context.mu) / context.rows
     learner, why = _chosen(data, target, used_features, signal)
-    stated_or_none = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu, "clip": clip}
-    stated: dict[str, Any] = {name: value for name, value in stated_or_none.items() if value is not None}
-    return Choice(learner(target, [feature.name for feature in used_features], **stated), f"{learner.__name__}: {why}")
+    names = [feature.name for feature in used_features]
+    return Choice(learner(target, names, clip=clip, **terms), f"{learner.__name__}: {why}")
 
 
 def _chosen(data: LearningData, target: str, features: tuple[Feature, ...], signal: float) -> tuple[Any, str]:

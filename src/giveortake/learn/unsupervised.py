@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
+import numpy.typing as npt
 
+from giveortake import codec
+from giveortake.codec import stored
 from giveortake.engines import Component, KeyColumn
 from giveortake.errors import InvalidParameter, no_attribute
 from giveortake.exact import whole
 from giveortake.learn.base import Learner, Model
 from giveortake.learn.features import (
     Feature,
+    Reals,
     ScaledNumber,
     complete_and_declared,
     encoded,
-    feature_from_json,
     features_of,
     standardisation_of,
     standardisation_sum,
@@ -31,30 +35,31 @@ from giveortake.plan import Call, ColumnReference, Derive, Literal
 from giveortake.session.kinds.learning_data import LearningData
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    import numpy.typing as npt
-
+    from giveortake.compile import Spend
     from giveortake.engines import VectorSum
-    from giveortake.exact import Number
     from giveortake.learn.features import Standardisation
-    from giveortake.learn.noisy_sums import FitContext, NoisySums
+    from giveortake.learn.noisy_sums import NoisySums
     from giveortake.plan import Expression, Relation
-    from giveortake.privacy import Guarantee
     from giveortake.session.kinds.learning_data import LearningData
 
-    Reals: TypeAlias = npt.NDArray[np.float64]
 
-
+@dataclass(eq=False, repr=False)
 class _Unsupervised(Learner):
     """The base of learners without a target."""
 
-    def _planned(self, data: LearningData) -> tuple[FitContext, tuple[Feature, ...]]:
+    _: KW_ONLY
+    target: str | None = None
+    features: Sequence[str] | None = None
+
+    def _planned(self, data: LearningData, spend: Spend) -> tuple[FitContext, tuple[Feature, ...]]:
         """The complete rows, and the features; a target is refused."""
         if self.target is not None:
             raise InvalidParameter("target", self.target, "has no effect here", hint="features=[…] names columns")
         features = features_of(data.schema, self.features)
-        return self._context(data, complete_and_declared(data.schema, features)), features
+        condition = complete_and_declared(data.schema, features)
+        return FitContext.from_parameters(data, spend, self.clip, condition), features
 
     @abstractmethod
     def transform(self, rows: Any) -> Reals:
@@ -95,7 +100,11 @@ class KMeansPlan(FitPlan):
         return [standardisation_sum(self.context, self.features)] + [self.members(thirds)] * STEPS
 
     def names(self) -> dict[str, Any]:
-        return {"features": [feature.to_json() for feature in self.features], "clusters": self.clusters, "steps": STEPS}
+        return {
+            "features": [codec.write(feature) for feature in self.features],
+            "clusters": self.clusters,
+            "steps": STEPS,
+        }
 
     def words(self) -> str:
         return f"{self.clusters} clusters by {', '.join(feature.name for feature in self.features)}"
@@ -167,6 +176,7 @@ def _start(standardisation: Standardisation, index: int) -> Reals:
 
 
 @final
+@stored("clusters")
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterModel(Model):
     """Centres in columns between -1 and 1 (0 and 1 for categories), and about how many rows are nearest to each."""
@@ -191,16 +201,9 @@ class ClusterModel(Model):
             column_index += len(feature.design())
         return centres
 
-    def to_dict(self) -> dict[str, Any]:
-        features = [feature.to_json() for feature in self.features]
-        return {"features": features, "centres": self.centres.tolist(), "counts": self.counts.tolist()}
 
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> ClusterModel:
-        features = tuple(feature_from_json(feature) for feature in content["features"])
-        return cls(features, *(np.asarray(content[name], dtype=np.float64) for name in ("centres", "counts")))
-
-
+@stored("KMeans")
+@dataclass(eq=False, repr=False)
 class KMeans(_Unsupervised):
     """Clusters of rows by declared columns, each scaled to -1 … 1 by its bounds. There is no target.
 
@@ -215,33 +218,15 @@ class KMeans(_Unsupervised):
     (2, 2)
     """
 
-    stored_name: ClassVar[str] = "KMeans"
     model_class: ClassVar[type[Model]] = ClusterModel
-    constructor_example: ClassVar[str | None] = 'gt.learn.KMeans(features=["age", "weight"], n_clusters=3)'
     kind: ClassVar[str] = "clusterer"
-    model_: ClusterModel
 
-    def __init__(
-        self,
-        *,
-        target: None = None,
-        features: Sequence[str] | None = None,
-        n_clusters: int = 5,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        mu: Number | None = None,
-        clip: int | None = None,
-        n: int | None = None,
-        domains: Mapping[str, Any] | None = None,
-        budget: Guarantee | None = None,
-    ) -> None:
-        self.target, self.features, self.n_clusters = target, features, n_clusters
-        self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
-        self.clip, self.n, self.domains, self.budget = clip, n, domains, budget
+    _: KW_ONLY
+    n_clusters: int = 5
+    n: int | None = None
 
-    def _plan(self, data: LearningData) -> KMeansPlan:
-        context, features = self._planned(data)
+    def _plan(self, data: LearningData, spend: Spend) -> KMeansPlan:
+        context, features = self._planned(data, spend)
         if not 1 <= whole("n_clusters", self.n_clusters) <= MOST_CLUSTERS:
             raise InvalidParameter("n_clusters", self.n_clusters, f"is not a number up to {MOST_CLUSTERS}")
         return KMeansPlan(context, features, self.n_clusters)
@@ -310,6 +295,8 @@ class ComponentsPlan(FitPlan):
 
 
 @final
+@stored("PCA")
+@dataclass(eq=False, repr=False)
 class PCA(_Unsupervised):
     """The directions in which declared columns, between -1 and 1, spread most, from one release of their moments.
 
@@ -325,32 +312,14 @@ class PCA(_Unsupervised):
     (1, 2)
     """
 
-    stored_name: ClassVar[str] = "PCA"
     model_class: ClassVar[type[Model]] = PrincipalComponents
-    constructor_example: ClassVar[str | None] = 'gt.learn.PCA(features=["age", "weight"], n_components=2)'
     kind: ClassVar[str] = "transformer"
-    model_: PrincipalComponents
 
-    def __init__(
-        self,
-        *,
-        target: None = None,
-        features: Sequence[str] | None = None,
-        n_components: int = 2,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        mu: Number | None = None,
-        clip: int | None = None,
-        domains: Any = None,
-        budget: Any = None,
-    ) -> None:
-        self.target, self.features, self.n_components = target, features, n_components
-        self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
-        self.clip, self.domains, self.budget = clip, domains, budget
+    _: KW_ONLY
+    n_components: int = 2
 
-    def _plan(self, data: LearningData) -> ComponentsPlan:
-        plan = MomentsPlan(*self._planned(data))
+    def _plan(self, data: LearningData, spend: Spend) -> ComponentsPlan:
+        plan = MomentsPlan(*self._planned(data, spend))
         if whole("n_components", self.n_components) > len(plan.columns):
             raise InvalidParameter("n_components", self.n_components, f"is more than the {len(plan.columns)} columns")
         return ComponentsPlan(plan, self.n_components)

@@ -65,7 +65,7 @@ def moment_of(days: Fraction, *, timed: bool) -> dt.date:
     return dt.datetime.combine(day, dt.time.min) + int(of_day) * _MICROSECOND
 
 
-Value: TypeAlias = "int | Fraction | str | bool | dt.date | dt.datetime | None"
+Value: TypeAlias = int | Fraction | str | bool | dt.date | dt.datetime | None
 
 Period: TypeAlias = Literal["year", "quarter", "month", "week", "day"]
 
