@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 import giveortake as gt
+from giveortake.compile import Spend
 from giveortake.learn.linear import Evidence, LeastDistance
 from giveortake.session.kinds.learning_data import LearningData
 from learning_redraws import DrawnSums
@@ -60,8 +62,9 @@ def linear_plan(epsilon: str) -> LinearPlan:
     """The fit that is repeated; its session has no rows worth the name."""
     nothing = pl.DataFrame({"x": [0.0], "z": [0.0], "kind": ["a"], "y": [0.0]})
     with gt.protect(nothing, unit=gt.ROW, budget=gt.ApproxDP(10, "1e-5"), domains=DOMAINS, name="t") as s:
-        learner = gt.learn.LinearRegression("y", epsilon=epsilon, delta="1e-6", intervals=True)
-        return learner._plan(LearningData.of(s))  # noqa: SLF001 (the fit without its charge)
+        learner = gt.learn.LinearRegression("y", intervals=True)
+        spend = Spend(Fraction(epsilon), Fraction("1e-6"))
+        return learner._plan(LearningData.of(s), spend)  # noqa: SLF001 (the fit without its charge)
 
 
 def rows(n: int, random: np.random.Generator) -> dict[str, Any]:

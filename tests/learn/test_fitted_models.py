@@ -126,3 +126,20 @@ def test_the_axis_of_shapes_reaches_beyond_every_band(shapes: Any) -> None:
 
 def _layers(chart: Any) -> list[Any]:
     return [layer for row in chart["vconcat"] for part in row["hconcat"] for layer in part["layer"]]
+
+
+def test_a_share_pays_for_fits_and_statistics_and_is_used_up_as_it_says() -> None:
+    spends: list[Any] = []
+    with gt.protect(ROWS, unit=gt.ROW, budget=gt.ApproxDP(3, "1e-4"), domains=DOMAINS, name="shop") as s:
+        learner = LogisticRegression("churn", ["x"], share="1/4")
+        quote = learner.quote(s)
+        assert quote.used_after == pytest.approx(0.25, rel=1e-3)
+        spends += [learner.fit(s).provenance_.guarantee, gt.learn.moments(s, ["x"], share="1/4").guarantee]
+        spends.append(gt.learn.contingency(s, ["plan"], share="1/4").guarantee)
+        line = gt.learn.output_perturbation(s, "churn", ["x"], regularisation=100, passes=2, share="1/4")
+        spends.append(line.provenance.guarantee)
+        with pytest.raises(gt.errors.BudgetExceeded):
+            gt.learn.contingency(s, ["churn"], share="1/4")
+    assert spends == [spends[0]] * 4
+    again = LogisticRegression.from_json(learner.to_json())
+    assert again.get_params()["share"] is None

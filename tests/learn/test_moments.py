@@ -221,7 +221,7 @@ def test_what_has_no_moments_is_refused_at_no_cost() -> None:
                 made.ridge(target, features)
         with pytest.raises(InvalidParameter, match="penalty"):
             made.ridge("y", penalty=-1)
-        with pytest.raises(InvalidParameter, match="lacks|none of"):
+        with pytest.raises(InvalidParameter, match="kind"):
             gt.learn.Moments.from_json("{}")
     with session(pl.DataFrame(FEW), unit="who") as s:
         with pytest.raises(QueryRefused):  # any number of rows

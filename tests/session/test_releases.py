@@ -15,6 +15,7 @@ from golden_requests import PURCHASES, golden_session
 
 import giveortake as gt
 from cases import all_cases
+from giveortake import codec
 from giveortake.answers import Answer
 from giveortake.compile import Measurement, Spend, Terms
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryFailed, Unprovable
@@ -260,6 +261,6 @@ def _require_same_run(read: Any, bought: list[Any]) -> None:
     elif isinstance(read, gt.learn.Moments | gt.learn.Contingency):
         assert read.to_json() == first.to_json()
     else:
-        assert read.model_.to_dict() == first.model_.to_dict()
+        assert codec.write(read.model_) == codec.write(first.model_)
         assert read.provenance_.release_id == first.provenance_.release_id
-        assert (read.target, read.features) == (first.target, first.features)
+        assert (read.target, list(read.features)) == (first.target, list(first.features))

@@ -96,7 +96,6 @@ BY_NAME: list[tuple[str, Call]] = [  # arguments that are taken by name alone
     ("columns", lambda w: w.gt.synth.synthesize(w.s, ["x", "c"])),
     ("columns", lambda w: w.gt.synth.quote(w.s, ["x", "c"])),
     ("foo", lambda w: w.gt.synth.quote(w.s, columns=["x", "c"], foo=1)),
-    ("epsilon", lambda w: w.gt.learn.LinearRegression("x", ["c"], 1)),
     ("epsilon", lambda w: w.gt.learn.moments(w.s, ["x"], 1)),
     ("epsilon", lambda w: w.gt.learn.contingency(w.s, "x", "c")),
     ("tolerance", lambda w: w.gt.learn.statistical_query(w.s, "x", 1)),
@@ -313,7 +312,7 @@ def test_a_table_that_is_not_in_a_workload_is_not_found(world: Any) -> None:
 def test_rows_to_predict_are_lists_and_features_may_be_an_array_of_names(world: Any) -> None:
     names: Any = np.array(["c"])
     model = gt.learn.LinearRegression("x", names, epsilon="0.1", delta="1e-7").fit(world.s)
-    assert world.s.release(model.provenance_.release_id).features == ["c"]
+    assert world.s.release(model.provenance_.release_id).features == ("c",)
     for wrong in ({"c": "aba"}, "a"):
         with pytest.raises(InvalidParameter) as refused:
             model.predict(wrong)
