@@ -134,17 +134,6 @@ def _is_longer(name: str, prefix: str) -> bool:
     return name.startswith(prefix) and not name[len(prefix) : len(prefix) + 1].isalnum()
 
 
-def no_attribute(thing: object, name: str, hint: str | None) -> AttributeError:
-    """The error for `__getattr__`: Python's own, so that `hasattr`, `copy` and `pickle` work, with a hint."""
-    hint_text = "" if hint is None else f"\n\n  hint: {hint}"
-    return AttributeError(f"{type(thing).__name__!r} object has no attribute {name!r}{hint_text}", name=name, obj=thing)
-
-
-def not_indexed(thing: object, hint: str) -> TypeError:
-    """What brackets raise behind something that has none: as Python would, and with a hint."""
-    return TypeError(f"{type(thing).__name__!r} object has no [ ]\n\n  hint: {hint}")
-
-
 def line_of(error: BaseException) -> str:
     """The module and line of an error, which say enough to find the mistake."""
     trace = error.__traceback__

@@ -96,17 +96,3 @@ def test_a_wrong_configuration_is_refused_by_the_name_of_its_entry(
         assert cli.main(["quote", "stays.toml", MEAN, "--epsilon", "0.1"]) == 2
         assert name in capsys.readouterr().err
     assert not list(folder.glob("*.ledger"))
-
-
-def test_arguments_of_protect_that_are_missing_or_misspelt_are_told_by_name() -> None:
-    wrong: dict[str, dict[str, object]] = {
-        "unit": {"budget": gt.PureDP(1)},
-        "budget": {"unit": "who"},
-        "domians": {"unit": "who", "budget": gt.PureDP(1), "domians": {}},
-    }
-    for name, arguments in wrong.items():
-        with pytest.raises(InvalidParameter) as refused:
-            gt.protect("stays.csv", **arguments)  # type: ignore[arg-type]
-        assert refused.value.name == name
-    with pytest.raises(NotFound):
-        gt.protect("nowhere/at/all.parquet", unit="who", budget=gt.PureDP(1))

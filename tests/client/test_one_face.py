@@ -15,7 +15,7 @@ import pytest
 import giveortake as gt
 from demo_service import COUNT
 from giveortake.configuration import from_toml
-from giveortake.errors import InvalidParameter, Unavailable
+from giveortake.errors import Unavailable
 from giveortake.server.demo import prepared
 from waiting import LONGEST
 
@@ -290,12 +290,7 @@ def test_messages_are_the_same_on_both_sides(service: Running) -> None:
         gt.connect("visits.csv", token=WRONG)
 
 
-def test_a_data_set_without_its_name_and_https_to_a_plain_service_say_what_to_write(
-    service: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(InvalidParameter, match="dataset") as unnamed:
-        gt.connect(service.address, "visits", token=WRONG)  # type: ignore[misc]
-    assert "connect(…, dataset=…)" in str(unnamed.value.hint)
+def test_https_to_a_plain_service_says_what_to_write(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("giveortake.client.connection._PAUSES", ())
     with pytest.raises(Unavailable) as secure:
         gt.connect(service.address.replace("http:", "https:"), token=WRONG)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import datetime as dt
-import re
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -181,44 +179,8 @@ def test_what_cannot_be_asked_is_refused_by_name(build: Callable[[], object], na
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("groupby", 'table.group_by("region").agg(n=gt.count())'),
-        ("mean", 'table.agg(mean=gt.mean("fee"))'),
-        ("amount", 'table.agg(mean=gt.mean("amount")), table.filter(gt.col("amount") > 1)'),
-        ("head", "rows are never shown"),
-    ],
-)
-def test_habits_of_other_frames_are_told_what_to_write(name: str, hint: str) -> None:
-    with pytest.raises(AttributeError) as told:
-        getattr(trips(), name)
-    assert f"'{name}'\n\n  hint: " in str(told.value)
-    assert hint in str(told.value)
-    assert not hasattr(trips(), name)
-
-
-def test_the_hints_of_habits_name_aggregates_that_there_are() -> None:
-    for name in ("mean", "sum", "median", "std", "var", "count"):
-        with pytest.raises(AttributeError) as told:
-            getattr(trips(), name)
-        (called,) = re.findall(r"=gt\.(\w+)\(", str(told.value).partition("answer")[0])
-        assert hasattr(gt, called)
-    with pytest.raises(AttributeError, match=r'group_by\("region"\).agg\(mean'):
-        _ = trips().group_by("region").mean  # type: ignore[attr-defined]
-
-
-def test_a_table_is_copied_and_a_name_that_means_nothing_gets_no_hint() -> None:
-    assert copy.copy(trips()).relation == trips().relation
-    with pytest.raises(AttributeError, match=r"'nothing'$"):
-        _ = trips().nothing  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match=r"'relation'$"):
-        _ = object.__new__(gt.Table).relation
-
-
-@pytest.mark.parametrize(
     ("ask", "hint"),
     [
-        (lambda: trips()["amount"], 'mean("amount")'),  # type: ignore[index]
         (lambda: trips().agg("count"), "agg(n=gt.count()"),  # type: ignore[arg-type]
         (lambda: trips().group_by("region").agg(gt.count()), "agg(n=gt.count()"),  # type: ignore[arg-type]
         (lambda: trips().filter("amount > 1"), 'filter(gt.col("fee") > 1)'),

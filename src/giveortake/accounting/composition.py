@@ -21,7 +21,6 @@ from giveortake.accounting.intervals import (
     listed_charges,
 )
 from giveortake.accounting.pld.loss import two_points
-from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.exact import (
     Number,
@@ -58,7 +57,6 @@ if TYPE_CHECKING:
 Method: TypeAlias = Literal["basic", "advanced", "optimal", "tight"]
 
 
-@told_by_name(beyond='gt.compose([one, other], delta="1e-6")')
 def compose(
     charges: Charge | Iterable[Charge],
     *,

@@ -17,17 +17,16 @@ from fractions import Fraction
 from itertools import islice, takewhile
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, Unpack, final
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, final
 
 import numpy as np
 
 from giveortake.answers import arrow, codec, render
-from giveortake.answers.column import Column, Value, instead_of_answer, plain
+from giveortake.answers.column import Column, Value, plain
 from giveortake.answers.render import as_markdown
 from giveortake.answers.terms import Confidence
 from giveortake.answers.text import printable, shown_with_margin
-from giveortake.arguments import NO_STYLE, TO_SAVE, told_by_name
-from giveortake.errors import InvalidParameter, NotFound, Unprovable, no_attribute, package
+from giveortake.errors import InvalidParameter, NotFound, Unprovable, package
 from giveortake.exact import counted
 from giveortake.progress import rows_shown
 
@@ -226,7 +225,6 @@ class Released(ABC):
         parts = [(name, column.kind, values) for column in self.columns for name, values in column.parts().items()]
         return arrow.stream(parts)
 
-    @told_by_name(elsewhere=TO_SAVE, unknown=NO_STYLE)
     def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
         """A chart of the values and their intervals, in the form that suits the keys; needs the extra `[plot]`.
 
@@ -332,12 +330,6 @@ class Answer(Released):
         """The columns with intervals."""
         return tuple(column for column in self._columns if column.has_interval)
 
-    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
-
-        def __getattr__(self, name: str) -> Never:
-            names = [] if name.startswith("_") else [column.name for column in self._columns]
-            raise no_attribute(self, name, instead_of_answer(name, names))
-
     def __getitem__(self, name: str) -> Column:
         for column in self._columns:
             if column.name == name:
@@ -345,7 +337,6 @@ class Answer(Released):
         known = ", ".join(printable(column.name) for column in self._columns)
         raise NotFound(f"this answer has no column {name!r}", hint=f"its columns are {known}")
 
-    @told_by_name(beyond='answer.row(region="north")')
     def row(self, **keys: Value) -> dict[str, Value]:
         """The one row whose keys have these values."""
         for name in keys:
@@ -378,7 +369,6 @@ class Answer(Released):
         """The one estimate, truncated to an integer."""
         return int(self._number())
 
-    @told_by_name()
     def refine(self, *, key: str | None = None, **terms: Unpack[SpendTerms]) -> Answer:
         """Ask again for a narrower interval, if whoever gave this answer can.
 

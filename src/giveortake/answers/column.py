@@ -1,7 +1,4 @@
-"""Columns of an answer: values, and for estimates the two ends of an interval around each.
-
-Attributes of other libraries that answers and their columns lack have hints, which say what to write instead.
-"""
+"""Columns of an answer: values, and for estimates the two ends of an interval around each."""
 
 from __future__ import annotations
 
@@ -9,50 +6,14 @@ import datetime
 import math
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal, Never, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 import numpy as np
 
-from giveortake.errors import InvalidParameter, no_attribute
+from giveortake.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-
-_NUMBERS = 'answer.to_pandas()["n"] can be computed with; inside a question it keeps its interval: gt.sum("fee") * 2'
-_OF_ANSWERS: Mapping[str, str] = {
-    **dict.fromkeys(("head", "tail", "iloc", "loc", "sample"), "print(answer) shows its head; answer.rows()[:5]"),
-    **dict.fromkeys(("shape", "size"), "len(answer), len(answer.columns)"),
-    **dict.fromkeys(("to_df", "df", "to_frame", "toPandas", "pandas"), "answer.to_pandas(), answer.to_polars()"),
-    **dict.fromkeys(("margin", "margins", "error", "errors"), 'answer["n"].margins; answer.low and answer.high of one'),
-    **dict.fromkeys(("epsilon", "delta", "price"), "answer.cost is what it cost, answer.guarantee the promise"),
-    **dict.fromkeys(("values", "to_numpy"), 'answer["n"].values; answer.value of one estimate'),
-    **dict.fromkeys(("interval", "confidence_interval", "ci"), 'answer.low, answer.high; answer["n"].low of a column'),
-    **dict.fromkeys(("save", "write_csv"), 'answer.to_csv("answer.csv")'),
-    "id": "answer.release_id",
-    "dtypes": "answer.columns",
-}
-_OF_COLUMNS: Mapping[str, str] = {
-    **dict.fromkeys(("mean", "sum", "min", "max", "median", "std", "round", "sort_values", "head", "plot"), _NUMBERS),
-    **dict.fromkeys(("tolist", "to_list"), "list(column)"),
-    **dict.fromkeys(("to_numpy", "array"), "column.values"),
-    "margin": "column.margins",
-}
-
-
-def instead_of_answer(name: str, columns: list[str]) -> str | None:
-    """What to write for an attribute that answers do not have; None if nobody knows what was meant."""
-    return f'columns are taken by name: answer["{name}"]' if name in columns else _OF_ANSWERS.get(name)
-
-
-def instead_of_column(name: str) -> str | None:
-    """The same for columns of answers."""
-    return _OF_COLUMNS.get(name)
-
-
-def no_arithmetic() -> TypeError:
-    """What an operator beside a column raises."""
-    return TypeError(f"a column of an answer is not computed with\n\n  hint: {_NUMBERS}")
+    from collections.abc import Iterator, Sequence
 
 
 Value: TypeAlias = "int | float | str | bool | datetime.date | datetime.datetime | Decimal | None"
@@ -122,17 +83,6 @@ class Column:
                 raise InvalidParameter(name, len(end), f"ends do not match {len(stored)} values")
         if ends[0] is not None and ends[1] is not None:
             _require_order(name, ends[0], ends[1])
-
-    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
-
-        def __getattr__(self, name: str) -> Never:
-            raise no_attribute(self, name, instead_of_column(name))
-
-        def __mul__(self, other: object) -> Never:
-            raise no_arithmetic()
-
-        __add__ = __radd__ = __sub__ = __rsub__ = __rmul__ = __truediv__ = __rtruediv__ = __mul__
-        __lt__ = __le__ = __gt__ = __ge__ = __mul__
 
     def __len__(self) -> int:
         return len(self.values)

@@ -10,16 +10,14 @@ import secrets
 import sys
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Never, Self, Unpack, final
+from typing import TYPE_CHECKING, Any, Self, Unpack, final
 
 from giveortake import frame, sql
 from giveortake.answers import Answer, Stream, codec
 from giveortake.answers.terms import CAP_TERMS, TERMS, Caps
-from giveortake.arguments import told_by_name
 from giveortake.client.connection import Connection
-from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, did_you_mean, no_attribute
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, did_you_mean
 from giveortake.exact import decimal, percent, read_fraction
-from giveortake.frame.habits import TERMS_OF_ANSWERS, instead_of_question, instead_of_session
 from giveortake.ledger.rules.releases import History, Releases
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.codec import question_to_json
@@ -77,23 +75,15 @@ class RemoteQuery:
         self.question = question
         self.document = document
 
-    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
-
-        def __getattr__(self, name: str) -> Never:
-            raise no_attribute(self, name, instead_of_question(name))
-
-    @told_by_name()
     def quote(self, **terms: Unpack[AskTerms]) -> Quote:
         """What an answer would cost, and its margins. No row is read, and nothing is charged."""
         return quote_of(self.session.post("quote", {**self.document, "terms": stated_terms(terms)}))
 
-    @told_by_name()
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Answer:
         """The answer. `key` makes a retry in another call safe; retries within this call always are."""
         body = {**self.document, "terms": stated_terms(terms), "key": new_key() if key is None else key}
         return self.session.answered(self.session.post("answer", body))
 
-    @told_by_name()
     def stream(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Stream:
         """The answer as a stream of answers about some keys each, for tables that are too large for memory."""
         body = {**self.document, "terms": stated_terms(terms), "key": new_key() if key is None else key}
@@ -130,12 +120,10 @@ class RemoteBatch:
     def __init__(self, session: RemoteSession, documents: list[dict[str, Any]]) -> None:
         self._session, self._documents = session, documents
 
-    @told_by_name()
     def quote(self, **terms: Unpack[AskTerms]) -> Quote:
         """What all answers together would cost, and their margins."""
         return quote_of(self._session.post("batch/quote", {"questions": self._documents, "terms": stated_terms(terms)}))
 
-    @told_by_name()
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> list[Answer]:
         """All answers, in order."""
         body = {"questions": self._documents, "terms": stated_terms(terms), "key": key or new_key()}
@@ -181,14 +169,12 @@ class RemoteWorkload:
             **({} if norm is None else {"norm": str(norm)}),
         }
 
-    @told_by_name()
     def quote(self, **terms: Unpack[AskTerms]) -> Quote:
         """What an answer would cost, and the margins of every table."""
         return quote_of(
             self._session.post("workload/quote", {"workload": self._document, "terms": stated_terms(terms)})
         )
 
-    @told_by_name()
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> RemoteWorkloadAnswer:
         """All tables, under one charge."""
         body = {"workload": self._document, "terms": stated_terms(terms), "key": key or new_key()}
@@ -248,8 +234,7 @@ _PAGE = 1000
 _BESIDE_THE_DATA = frozenset({"as_analyst", "check_bounds", "counter", "weights", "partition", "suggest_bounds"})
 
 
-@told_by_name({"url": 'gt.connect("https://example.org", token="…")', "token": "the custodian issues tokens"})
-def connect(url: str, *, token: str, dataset: str | None = None, timeout: float = 60) -> RemoteSession:
+def connect(url: str, dataset: str | None = None, *, token: str, timeout: float = 60) -> RemoteSession:
     """A session with the service at an address, for whoever has the token.
 
     If the token is for several data sets, `dataset` says which is meant. Only questions are sent, and only answers come
@@ -314,7 +299,6 @@ class RemoteSession:
 
     # -- asking -------------------------------------------------------------------------------------------------
 
-    @told_by_name(elsewhere=TERMS_OF_ANSWERS)
     def sql(self, text: str) -> RemoteQuery:
         """A question in SQL; refused here, at no cost, if it cannot be answered."""
         read = sql.read(text, self.catalog)
@@ -480,7 +464,7 @@ class RemoteSession:
     def __getattr__(self, name: str) -> Any:
         if name in _BESIDE_THE_DATA:
             raise AttributeError(f"a remote session has no `{name}`: it is made beside the data, where gt.protect is")
-        raise no_attribute(self, name, instead_of_session(name, self.catalog if "_origin" in vars(self) else None))
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __enter__(self) -> Self:
         return self

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Never, TypeAlias, final
+from typing import TYPE_CHECKING, TypeAlias, final
 
-from giveortake.arguments import told_by_name
-from giveortake.errors import InvalidParameter, QueryRefused, no_attribute
+from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import Number, rational
 from giveortake.frame.expressions import SIGNS, Expr, Operand, column_or_expression, node_of
-from giveortake.frame.habits import instead_of_aggregate
 from giveortake.plan import Aggregate, AggregateKind, Computed, Measured, Quotient, Relation, Window
 from giveortake.plan.question import AGGREGATES, WINDOWS, Condition, Frame, Order, ordered_by, with_aggregates
 
@@ -63,11 +61,6 @@ class Agg:
 
     def __repr__(self) -> str:
         return f"<{_in_words(self.output)}>"
-
-    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
-
-        def __getattr__(self, name: str) -> Never:
-            raise no_attribute(self, name, instead_of_aggregate(name))
 
     __hash__ = None  # type: ignore[assignment]  # (`==` makes a condition)
 
@@ -209,7 +202,6 @@ def count(of: str | Expr | None = None) -> Agg:
     return _measure(AggregateKind.COUNT_ROWS) if of is None else _measure(AggregateKind.COUNT_VALUES, of)
 
 
-@told_by_name({"of": 'gt.count_distinct("region")'})
 def count_distinct(of: str | Expr) -> Agg:
     """The number of different values; of the person's column, the number of persons."""
     return _measure(AggregateKind.COUNT_DISTINCT, of)
@@ -220,49 +212,41 @@ def count_if(condition: Operand) -> Agg:
     return _aggregate("count_if", Expr(node_of(condition)))
 
 
-@told_by_name({"of": 'gt.sum("fee")'})
 def sum(of: str | Expr) -> Agg:  # noqa: A001 (read as gt.sum)
     """The sum of values."""
     return _aggregate("sum", of)
 
 
-@told_by_name({"of": 'gt.mean("fee")'})
 def mean(of: str | Expr) -> Agg:
     """The mean of values."""
     return _aggregate("mean", of)
 
 
-@told_by_name({"of": 'gt.variance("fee")'})
 def variance(of: str | Expr) -> Agg:
     """The variance of all values: divided by n."""
     return _aggregate("variance", of)
 
 
-@told_by_name({"of": 'gt.stddev("fee")'})
 def stddev(of: str | Expr) -> Agg:
     """The standard deviation of all values: the root of `variance`."""
     return _aggregate("stddev", of)
 
 
-@told_by_name({"of": 'gt.sample_variance("fee")'})
 def sample_variance(of: str | Expr) -> Agg:
     """The variance of a sample: divided by n − 1, where `variance` divides by n."""
     return _aggregate("sample_variance", of)
 
 
-@told_by_name({"of": 'gt.sample_stddev("fee")'})
 def sample_stddev(of: str | Expr) -> Agg:
     """The standard deviation of a sample: the root of `sample_variance`."""
     return _aggregate("sample_stddev", of)
 
 
-@told_by_name({"of": 'gt.median("fee")'})
 def median(of: str | Expr) -> Agg:
     """The median."""
     return _aggregate("median", of)
 
 
-@told_by_name({"of": 'gt.quantile("fee", 0.9)', "fraction": 'gt.quantile("fee", 0.9)'})
 def quantile(of: str | Expr, fraction: Number) -> Agg:
     """The value that a fraction of all values lies below."""
     try:

@@ -6,11 +6,10 @@ import datetime as dt
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Never, TypeAlias, final
+from typing import TYPE_CHECKING, TypeAlias, final
 
-from giveortake.errors import InvalidParameter, QueryRefused, no_attribute
+from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import rational
-from giveortake.frame.habits import instead_of_expression
 from giveortake.plan import Call, ColumnReference, Expression, Literal, Value
 from giveortake.plan.describe import with_article
 from giveortake.plan.domains import plain_text_or_time
@@ -56,11 +55,6 @@ class Expr:
 
     def __repr__(self) -> str:
         return _text_of(self.node)
-
-    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
-
-        def __getattr__(self, name: str) -> Never:
-            raise no_attribute(self, name, instead_of_expression(name))
 
     def __bool__(self) -> bool:
         raise QueryRefused(

@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Never, final
 
-from giveortake.arguments import told_by_name
-from giveortake.errors import QueryRefused, did_you_mean, no_attribute
+from giveortake.errors import QueryRefused, did_you_mean
 from giveortake.frame.aggregates import Agg, Check, order_of, released, released_condition, released_order
 from giveortake.frame.expressions import Expr, Operand, column_or_expression, node_of
-from giveortake.frame.habits import by_name, instead_of
 from giveortake.plan import (
     Call,
     Catalog,
@@ -60,20 +58,6 @@ class Table:
         columns = (f"{name} ({domain.kind})" for name, domain in self.relation.schema.items())
         return f"<rows with the columns {', '.join(columns)}; nothing is computed before it is asked>"
 
-    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
-
-        def __getattr__(self, name: str) -> Never:
-            columns = {} if name in Table.__slots__ or name.startswith("_") else self.relation.schema
-            raise no_attribute(self, name, instead_of(name, columns))
-
-        def __getitem__(self, name: object) -> Never:
-            hint = by_name(name if isinstance(name, str) else "fee")
-            raise QueryRefused("a table has no [ ]", hint=hint)
-
-        def __len__(self) -> Never:
-            raise TypeError(f"how many rows there are is told with noise\n\n  hint: {instead_of('count', {})}")
-
-    @told_by_name(unknown='conditions compare: filter(gt.col("region") == "north")')
     def filter(self, *conditions: Operand) -> Table:
         """The rows for which all conditions are true."""
         table = self
@@ -85,7 +69,6 @@ class Table:
             table = replace(table, relation=Filter(table.relation, table._read(condition)))
         return table
 
-    @told_by_name(beyond='derive(double=gt.col("fee") * 2)')
     def derive(self, **named: Operand) -> Table:
         """Add columns, or redefine columns, which lose their old bounds."""
         person = self.relation.person
@@ -119,7 +102,6 @@ class Table:
             raise QueryRefused("a column is selected twice", hint="name each column once")
         return replace(self, relation=Derive(self.relation, tuple(columns.items())))
 
-    @told_by_name({"public": 'table.join("regions", on="region")', "on": 'table.join("regions", on="region")'})
     def join(
         self,
         public: str,
@@ -226,12 +208,6 @@ class Grouped:
 
     def __repr__(self) -> str:
         return f"<groups by {', '.join(dict(self.keys)) or 'nothing'} of {self.table!r}; agg(…) asks>"
-
-    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
-
-        def __getattr__(self, name: str) -> Never:
-            hint = instead_of(name, {})
-            raise no_attribute(self, name, hint and hint.replace("table.agg", 'table.group_by("region").agg'))
 
     def having(self, *conditions: Expr | Check) -> Grouped:
         """Keep rows of the noisy answer: conditions on its columns by name, or on aggregates."""

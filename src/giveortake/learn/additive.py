@@ -20,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 
 from giveortake import codec
-from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.codec import stored
 from giveortake.engines import Component, KeyColumn
 from giveortake.errors import InvalidParameter
@@ -691,7 +690,6 @@ class _Additive(Learner):
             for shape in model.shapes
         }
 
-    @told_by_name(elsewhere=TO_SAVE)
     def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
         """Each feature's shape with a band of two deviations, saved where a path is given; needs the extra `[plot]`."""
         from giveortake.plot import titled_or_saved  # noqa: PLC0415 (heavy)

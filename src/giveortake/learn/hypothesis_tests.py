@@ -20,7 +20,6 @@ import numpy as np
 
 from giveortake import codec
 from giveortake.answers import render
-from giveortake.arguments import told_by_name
 from giveortake.codec import stored
 from giveortake.engines import Component, KeyColumn
 from giveortake.errors import InvalidParameter, QueryRefused
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from giveortake.session.mechanism import InteractiveMechanism
 
 
-@told_by_name({"columns": '["region", "sex"]'}, beyond='contingency(s, ["region", "sex"], epsilon=…, delta=…)')
 @served_to_asker
 def contingency(
     s: Session | frame.Table,

@@ -19,7 +19,6 @@ import numpy as np
 
 from giveortake import codec
 from giveortake.answers import Answer, Estimate, render
-from giveortake.arguments import told_by_name
 from giveortake.codec import stored
 from giveortake.compile import Spend, Terms
 from giveortake.engines import Component
@@ -146,7 +145,6 @@ def _mix(names: list[str], direction: Reals) -> str:
 _WIDEST = 8  # columns whose correlations are shown, each with each
 
 
-@told_by_name({"s": 'gt.learn.moments(s, ["age", "fee"], epsilon="1", delta="1e-6")'})
 @served_to_asker
 def moments(
     s: Session | frame.Table,
@@ -382,7 +380,6 @@ _GRAIN = 1 << 20
 _FINEST = 1 << 20  # steps of 1
 
 
-@told_by_name({"tolerance": 'tolerance="0.01"'})
 @served_to_asker
 def statistical_query(
     s: Session | frame.Table,

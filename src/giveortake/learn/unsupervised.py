@@ -15,7 +15,7 @@ import numpy.typing as npt
 from giveortake import codec
 from giveortake.codec import stored
 from giveortake.engines import Component, KeyColumn
-from giveortake.errors import InvalidParameter, no_attribute
+from giveortake.errors import InvalidParameter
 from giveortake.exact import whole
 from giveortake.learn.base import Learner, Model
 from giveortake.learn.features import (
@@ -257,12 +257,12 @@ class KMeans(_Unsupervised):
     @property
     def labels_(self) -> None:
         """Never told: these are the clusters of protected rows."""
-        raise no_attribute(self, "labels_", "they would tell of every row; predict(rows) labels public rows")
+        raise AttributeError("labels_ would tell of every row; predict(rows) labels public rows")
 
     @property
     def inertia_(self) -> None:
         """Not released."""
-        raise no_attribute(self, "inertia_", "it was not released; -score(rows) is that of public rows")
+        raise AttributeError("inertia_ was not released; -score(rows) is that of public rows")
 
     def _described(self) -> tuple[tuple[str, str], ...]:
         rows = ", ".join(f"{count:,.0f}" for count in self.model_.counts)

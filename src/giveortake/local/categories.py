@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
-from giveortake.arguments import told_by_name
 from giveortake.errors import DamagedReports, InvalidParameter
 from giveortake.exact import rational, whole
 from giveortake.local.frequencies import FrequencyOracle, survey_categories
@@ -181,9 +180,6 @@ def set_bits(
     flat[offsets] = np.where(values, old_bytes | masks, old_bytes & ~masks)
 
 
-_RESPONSE = 'RandomizedResponse(["yes", "no"], epsilon=1)'
-
-
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False, eq=False)
@@ -208,7 +204,6 @@ class RandomizedResponse(FrequencyOracle):
         "Warner: Randomized response, JASA 1965; Kairouz, Oh, Viswanath: Extremal mechanisms, 2016"
     )
 
-    @told_by_name({"categories": _RESPONSE, "epsilon": _RESPONSE})
     def __init__(self, categories: Iterable[Hashable], epsilon: Number, *, name: str = "") -> None:
         object.__setattr__(self, "categories", survey_categories(categories))
         object.__setattr__(self, "name", survey_name(name))

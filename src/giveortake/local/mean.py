@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final, get_
 import numpy as np
 
 from giveortake.answers import Estimate
-from giveortake.arguments import told_by_name
 from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.exact import Number, open_probability, positive, rational, whole
 from giveortake.local.survey import (
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 Method: TypeAlias = Literal["stochastic-rounding", "piecewise"]
 
 _FINE = 128  # reports of the piecewise method are 0 … 128
-_MEAN = "Mean((0, 200), epsilon=1)"
 _GRID = 40  # bits: a number is put on a grid of 2^-40 of the range before anything else
 
 
@@ -75,7 +73,6 @@ class Mean(Oracle):
         "multidimensional data with local differential privacy, ICDE 2019"
     )
 
-    @told_by_name({"bounds": _MEAN, "epsilon": _MEAN}, beyond=_MEAN)
     def __init__(
         self, bounds: tuple[Number, Number], epsilon: Number, *, method: Method | None = None, name: str = ""
     ) -> None:

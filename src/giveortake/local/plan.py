@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from giveortake.answers import Answer, Column
-from giveortake.arguments import told_by_name
 from giveortake.exact import Number, closed_probability, decimal, whole
 from giveortake.local.categories import HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
 from giveortake.local.frequencies import FrequencyOracle, survey_categories
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from giveortake.local.frequencies import Supports
 
 
-_PLAN = 'plan(["yes", "no"], epsilon=1, n=1000)'
 _ALIKE = Fraction(101, 100)  # variances within 1 % are alike, and the smaller report wins
 
 
@@ -36,7 +34,6 @@ class SurveyPlan:
         return self.why
 
 
-@told_by_name({"categories": _PLAN, "epsilon": _PLAN, "n": "n=1000, how many people will answer"})
 def plan(
     categories: Iterable[Hashable],
     epsilon: Number,

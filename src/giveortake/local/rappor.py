@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, final
 import numpy as np
 
 from giveortake.answers import Answer, Column
-from giveortake.arguments import told_by_name
 from giveortake.errors import DamagedReports, InvalidParameter
 from giveortake.exact import Number, closed_probability, log_up, open_probability, positive, rational, whole
 from giveortake.local.categories import set_bits
@@ -149,7 +148,6 @@ class Rappor(Oracle):
     in_rows: ClassVar[bool] = True
     citation: ClassVar[str] = "Erlingsson, Pihur, Korolova: RAPPOR, CCS 2014"
 
-    @told_by_name({"epsilon": 'gt.local.Rappor("2")'}, beyond='gt.local.Rappor("2"); it needs no list of values')
     def __init__(
         self,
         epsilon: Number,

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from giveortake.arguments import told_by_name
 from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.mechanisms import lattice
 from giveortake.mechanisms.additive import gaussian_on_lattice, laplace_on_lattice, mu_of
@@ -26,17 +25,6 @@ if TYPE_CHECKING:
 Candidate = TypeVar("Candidate")
 
 
-_NOISE = {
-    "value": 'gt.laplace(1234, sensitivity=1, epsilon="0.1")',
-    "sensitivity": "sensitivity=1, the most by which one unit changes it",
-}
-_SCALE = dict.fromkeys(("scale", "sigma", "b", "std", "noise_multiplier"), "sensitivity= and epsilon= decide the scale")
-_EPSILON = {"epsilon": 'epsilon="0.1"'}
-
-_CHOICE = 'gt.exponential(["red", "green"], [3, 5], sensitivity=1, epsilon=1): candidates, then their utilities'
-
-
-@told_by_name(_NOISE | _EPSILON, elsewhere=_SCALE)
 def laplace(value: Numeric, *, sensitivity: Number, epsilon: Number, granularity: Number | None = None) -> Any:
     """`value` with Laplace noise: ε-DP when one unit changes it by at most `sensitivity` in total (L1).
 
@@ -61,7 +49,6 @@ def laplace(value: Numeric, *, sensitivity: Number, epsilon: Number, granularity
     return noise.release(numbers)
 
 
-@told_by_name(_NOISE, elsewhere=_SCALE)
 def gaussian(
     value: Numeric,
     *,
@@ -85,7 +72,6 @@ def gaussian(
     return noise.release(numbers)
 
 
-@told_by_name(_NOISE)
 def margin(
     value: Numeric,
     *,
@@ -111,7 +97,6 @@ def margin(
     return gaussian_on_lattice(numbers, sensitivity, mu_of(epsilon, delta, rho, mu), granularity).margin(confidence)
 
 
-@told_by_name({"candidates": _CHOICE, "utilities": _CHOICE, "sensitivity": _NOISE["sensitivity"], **_EPSILON})
 def exponential(
     candidates: Sequence[Candidate], utilities: Numeric, *, sensitivity: Number, epsilon: Number
 ) -> Candidate:
@@ -136,7 +121,6 @@ def exponential(
     return options[selection.release(scores.flat)]
 
 
-@told_by_name(_EPSILON)
 def randomized_response(answer: Any, *, epsilon: Number, categories: Sequence[Hashable] = (False, True)) -> Any:
     """A report that is true with probability e^ε / (e^ε + k − 1) and else any other category: ε-DP for who answers.
 
@@ -146,7 +130,6 @@ def randomized_response(answer: Any, *, epsilon: Number, categories: Sequence[Ha
     return RandomizedResponse(epsilon, categories).release(answer)
 
 
-@told_by_name(_EPSILON)
 def histogram(
     values: Iterable[Any],
     *,

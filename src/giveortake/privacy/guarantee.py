@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from html import escape
-from typing import TYPE_CHECKING, Literal, Never, NoReturn, TypeAlias, TypedDict, final, get_args
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias, TypedDict, final, get_args
 
-from giveortake.errors import InvalidParameter, MismatchedPromises, Unprovable, no_attribute
+from giveortake.errors import InvalidParameter, MismatchedPromises, Unprovable
 from giveortake.exact import (
     GREATEST,
     LEAST,
@@ -125,15 +125,6 @@ def factor(epsilon: Fraction) -> str:
 _SHARES = [Fraction(1, 2**power) for power in range(1, 8)]  # of `failure`, tried as δ when a curve bounds the loss
 
 
-_TIGHT = 'one.compose(other), or gt.compose([one, other], delta="1e-6"), which is tighter'
-_INSTEAD = {  # what other libraries call the things that promises have
-    **dict.fromkeys(("approx", "to_approx", "to_approx_dp", "as_approx"), 'promise.approximate("1e-6")'),
-    **dict.fromkeys(("epsilon", "eps"), 'promise.epsilon_at("1e-6")'),
-    "delta": 'promise.delta_at("1")',
-    **dict.fromkeys(("add", "then"), _TIGHT),
-}
-
-
 class Terms(TypedDict):
     """Whom a promise protects, as keyword arguments."""
 
@@ -155,14 +146,6 @@ class Guarantee(ABC):
 
     unit: Unit = ROW
     neighbours: Neighbours = "add-remove"
-
-    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
-
-        def __getattr__(self, name: str) -> Never:
-            raise no_attribute(self, name, _INSTEAD.get(name))
-
-        def __add__(self, other: object) -> Never:
-            raise TypeError(f"promises are not added\n\n  hint: {_INSTEAD['add']}")
 
     # -- combining --------------------------------------------------------------------------------------------
 

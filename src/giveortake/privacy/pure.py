@@ -7,7 +7,6 @@ from fractions import Fraction
 from heapq import nlargest
 from typing import TYPE_CHECKING, final
 
-from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter
 from giveortake.exact import (
     Number,
@@ -54,7 +53,6 @@ class PureDP(Guarantee):
 
     epsilon: Fraction
 
-    @told_by_name({"epsilon": 'gt.PureDP("1")'}, beyond='a promise with a δ is gt.ApproxDP("1", "1e-6")')
     def __init__(self, epsilon: Number, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> None:
         store(self, (unit, neighbours), epsilon=positive("epsilon", epsilon))
 

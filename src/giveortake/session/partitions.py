@@ -7,10 +7,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Never, final
+from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers.text import number_text
-from giveortake.errors import InvalidParameter, did_you_mean, no_attribute
+from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.exact import counted, whole
 from giveortake.plan import Call, ColumnReference, Filter, KeepParts, Literal
 from giveortake.plan.domains import compared
@@ -92,14 +92,6 @@ class Partition(Mapping[Any, "Session"]):
         self.column = column
         self.parts_per_person = parts_per_person
         self._sessions: dict[Any, Session] = dict(sessions)
-
-    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
-
-        def __getattr__(self, name: str) -> Never:
-            known = vars(self).get("_sessions", ())
-            raise no_attribute(
-                self, name, f'parts are taken by their value: parts["{name}"]' if name in known else None
-            )
 
     def __getitem__(self, value: Any) -> Session:
         try:

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
-from giveortake.arguments import told_by_name
 from giveortake.compile import Caps, CustodianCaps
 from giveortake.compile.sensitivity import nothing_to_cap
 from giveortake.engines.protocol import HERE, is_address, open_engine, place_of, require_tables, table_in
@@ -116,17 +115,8 @@ WORD_FOR_ROWS = "row"  # where a unit is given as a text
 _CODE = re.compile(r"\w{1,64}@[\w.-]{1,64}")
 _MOST_PUBLIC_KEYS = 10_000
 _MOST_SECONDS = 10**6
-_FOR_ALL = 'budget=gt.PureDP("1"), or budget=gt.ApproxDP("1", "1e-6"), for all questions ever'
 
 
-@told_by_name(
-    {
-        "source": 'gt.protect("trips.csv", unit="user_id", budget=gt.PureDP("1"))',
-        "unit": 'unit="user_id", the column that names a person; or unit=gt.ROW, if every row is somebody else',
-        "budget": _FOR_ALL,
-    },
-    elsewhere={"epsilon": _FOR_ALL, "delta": _FOR_ALL},
-)
 def protect(
     source: Any,
     *,

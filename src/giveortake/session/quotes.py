@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 from giveortake import codec, exact
 from giveortake.answers.render import FOR_NOISE
 from giveortake.answers.terms import Caps, Confidence, LeftOut
-from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.errors import InvalidParameter
 from giveortake.privacy import Guarantee
 from giveortake.privacy.documents import promise_from_json, promise_to_json
@@ -135,7 +134,6 @@ class Quote:
     def _repr_html_(self) -> str:
         return quote_page(self)
 
-    @told_by_name(elsewhere=TO_SAVE)
     def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
         """Of a workload, an altair chart of the deviation of every table, beside an equal split; a path saves it."""
         if not any("equal_sd" in line for line in self.lines):

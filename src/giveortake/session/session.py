@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, Unpack, ca
 from giveortake import frame, sql
 from giveortake.answers import Answer, Stream
 from giveortake.answers.terms import CAP_TERMS
-from giveortake.arguments import told_by_name
 from giveortake.caching import served
-from giveortake.errors import InvalidParameter, QueryRefused, no_attribute, not_indexed
+from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import open_probability
-from giveortake.frame.habits import TERMS_OF_ANSWERS, instead_of_question, instead_of_session
 from giveortake.ledger.rules.releases import History, Releases
 from giveortake.plan import Catalog, PublicTable
 from giveortake.plan.codec import question_from_json, question_to_json
@@ -108,12 +106,6 @@ class Query(Generic[_Release_co]):
         self.request = request
         self._mechanism = mechanism
 
-    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
-
-        def __getattr__(self, name: str) -> Never:
-            raise no_attribute(self, name, instead_of_question(name))
-
-    @told_by_name()
     def quote(self, **terms: Unpack[AskTerms]) -> Quote:
         """What an answer would cost, and its margins. No row is read, and nothing is charged.
 
@@ -125,7 +117,6 @@ class Query(Generic[_Release_co]):
             return known_quote(self._mechanism, known, stated_terms.confidence)
         return self._mechanism.quote(self.request.bind(self._mechanism, stated_terms), stated_terms)
 
-    @told_by_name()
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> _Release_co:
         """The answer, at the cost of the whole request: a table; for a batch a list of them; for a counter, a counter.
 
@@ -142,7 +133,6 @@ class Query(Generic[_Release_co]):
             release = self._mechanism.answer(self.request.bind(self._mechanism, stated_terms), stated_terms, key)
         return cast("_Release_co", release)
 
-    @told_by_name()
     def stream(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Stream:
         """The answer as a stream of answers about some keys each, for tables that are too large for memory.
 
@@ -248,18 +238,9 @@ class Session:
 
     # -- asking -------------------------------------------------------------------------------------------------
 
-    if not TYPE_CHECKING:  # a wrong name stays an error for a type checker
+    def __reduce__(self) -> Never:
+        raise TypeError(_NOT_COPIED)
 
-        def __getattr__(self, name: str) -> Never:
-            raise no_attribute(self, name, instead_of_session(name, vars(self).get("catalog")))
-
-        def __getitem__(self, name: object) -> Never:
-            raise not_indexed(self, f'session.table("{name}")')
-
-        def __reduce__(self) -> Never:
-            raise TypeError(_NOT_COPIED)
-
-    @told_by_name(elsewhere=TERMS_OF_ANSWERS, beyond="values stand in the text: WHERE fee > 5")
     def sql(self, text: str) -> Query[Answer]:
         """A question in SQL; refused here, at no cost, if it cannot be answered."""
         read = self._mechanism.questions.read(text, lambda: sql.read(text, self.catalog))
@@ -310,7 +291,6 @@ class Session:
             return tables[0]
         raise InvalidParameter("table", None, "is missing: there are several tables", hint=", ".join(tables))
 
-    @told_by_name({"queries": "s.batch([q1, q2])"}, elsewhere=TERMS_OF_ANSWERS)
     def batch(self, queries: Sequence[Query[Answer] | str]) -> Query[list[Answer]]:
         """Several questions, SQL texts or `Query` objects, under one charge: the answer is a list of answers.
 
@@ -323,7 +303,6 @@ class Session:
             )
         return self._query(BatchRequest(tuple(requests)))
 
-    @told_by_name({"workload": 'gt.workload.marginals(["a", "b"])'}, elsewhere=TERMS_OF_ANSWERS)
     def workload(
         self,
         workload: Workload | str,
@@ -351,10 +330,6 @@ class Session:
         relation = self.catalog.private[self._private(table)]
         return self._query(WorkloadRequest.of(workload, relation, minimise, norm))
 
-    @told_by_name(
-        {"column": 's.counter("day", horizon=365)', "horizon": "horizon=365, in days or numbers"},
-        elsewhere=TERMS_OF_ANSWERS,
-    )
     def counter(self, column: str, *, horizon: int, table: str | None = None) -> Query[Counter]:
         """A running count under one charge: the number of rows up to each period, one period after the other.
 
@@ -367,7 +342,6 @@ class Session:
 
         return self._query(CounterRequest(self._private(table), column, horizon))
 
-    @told_by_name({"columns": '["region", "sex"]'}, elsewhere=TERMS_OF_ANSWERS)
     def weights(
         self, columns: Sequence[str], *, accuracy: Number = "0.1", queries: int = 1000, table: str | None = None
     ) -> Query[Weights]:
@@ -410,7 +384,6 @@ class Session:
         }
         return Partition(column, parts[0].touched, sessions)
 
-    @told_by_name(elsewhere=TERMS_OF_ANSWERS)
     def profile(
         self,
         table: str | None = None,
@@ -442,7 +415,6 @@ class Session:
             )
         return next(table for table, relation in self.catalog.private.items() if relation is named_relation)
 
-    @told_by_name({"epsilon": 's.suggest_bounds(epsilon="0.1")'})
     def suggest_bounds(
         self, *, epsilon: Number, by: Sequence[str] = (), columns: Sequence[str] = (), share: Number = "0.95"
     ) -> Suggestion:

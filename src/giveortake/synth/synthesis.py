@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import codec
-from giveortake.arguments import told_by_name
 from giveortake.compile import Terms
 from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.exact import decimal, positive, whole
@@ -113,10 +112,6 @@ _EDGE = int | float | str | Fraction | dt.datetime | dt.date
 LEAST_ROUND = Fraction(1, 10**8)  # ρ of one round: below it, selections are random and counts are noise
 
 
-_COLUMNS = {"columns": 'columns=["age", "region"]'}
-
-
-@told_by_name(_COLUMNS)
 @served_to_asker
 def synthesize(
     session: Session,
@@ -151,7 +146,6 @@ def synthesize(
     return table_of_session
 
 
-@told_by_name(_COLUMNS)
 @served_to_asker
 def quote(
     session: Session,

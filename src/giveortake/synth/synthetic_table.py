@@ -15,7 +15,6 @@ import numpy as np
 
 from giveortake.answers import Answer, Column, render
 from giveortake.answers.render import escaped, text_table
-from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.exact import decimal, whole
 from giveortake.session.kinds.runs import Choice
 from giveortake.synth.rounds import forecast
@@ -119,7 +118,6 @@ class Report:
         """The pairs of columns that were never measured."""
         return tuple(table.columns for table in self.tables if not table.times)
 
-    @told_by_name(elsewhere=TO_SAVE)
     def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
         """A chart of the predicted errors, of measured and unmeasured tables apart, saved where a path is given."""
         from giveortake.plot import predicted_errors, titled_or_saved  # noqa: PLC0415 (heavy)

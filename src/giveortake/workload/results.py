@@ -21,7 +21,6 @@ import numpy as np
 from giveortake.answers import Answer
 from giveortake.answers.column import Column, plain
 from giveortake.answers.render import FOR_NOISE, as_html, head_lines, shown_cost
-from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.compile.postprocessing import FACES, face
 from giveortake.errors import InvalidParameter, NotFound, did_you_mean
 from giveortake.exact import counted, percent
@@ -410,7 +409,6 @@ class WorkloadAnswer(StackedFaces):
         """For every table: its cells, the standard deviation and margin of a cell, and both by an equal split."""
         return lines_of(self._workload, self._design, self._miss)
 
-    @told_by_name(elsewhere=TO_SAVE)
     def plot(self, title: str | os.PathLike[str] | None = None) -> Any:
         """An altair chart of the tables, the first six of many, with their intervals; a path saves it.
 

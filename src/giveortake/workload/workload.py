@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
-from giveortake.arguments import told_by_name
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import counted, positive, whole
 from giveortake.plan import AggregateKind, ColumnReference, Measured
@@ -99,7 +98,6 @@ def _by(columns: Names) -> str:
     return f" by {', '.join(columns)}" if columns else ""
 
 
-@told_by_name({"columns": 'gt.workload.marginals(["age", "sex"])'})
 def marginals(
     columns: Sequence[str],
     *,
@@ -134,7 +132,6 @@ def marginals(
     return Workload(tuple(Marginal(names, stated(names), of) for names in wanted))
 
 
-@told_by_name({"column": 'gt.workload.ranges("amount")'})
 def ranges(
     column: str, *, by: str | Sequence[str] | None = None, bins: int | None = None, weight: Number = 1
 ) -> Workload:
@@ -153,7 +150,6 @@ def ranges(
     return Workload((), (Ranges(only, named, None if bins is None else whole("bins", bins), _weight(weight)),))
 
 
-@told_by_name()
 def total(*, of: str | None = None, weight: Number = 1) -> Workload:
     """How many rows there are; with `of`, the sum of a bounded number over all of them.
 

@@ -16,7 +16,6 @@ from giveortake.answers import Answer
 from giveortake.answers.answer import Released
 from giveortake.answers.column import Column
 from giveortake.answers.terms import CAP_TERMS, Confidence, LeftOut
-from giveortake.arguments import TO_SAVE, told_by_name
 from giveortake.compile import Caps, Spend
 from giveortake.compile.noisy_measures import arrays_from_json
 from giveortake.errors import InvalidParameter
@@ -169,7 +168,6 @@ class Profile:
                 return Sizes(dimension.edges, counts, self._scale, dimension.most is not None)
         return None
 
-    @told_by_name()
     def left_out(
         self,
         *,
@@ -251,7 +249,6 @@ class Profile:
             )
         return cap_lines
 
-    @told_by_name(elsewhere=TO_SAVE)
     def plot(self, title: str | os.PathLike[str] | None = None, *, epsilon: Number | None = None) -> Any:
         """An altair chart of the error of COUNT(*) against the cap on rows: noise, bias, their sum; a path saves it."""
         from giveortake.plot import caps, titled_or_saved  # noqa: PLC0415 (heavy)
