@@ -21,7 +21,6 @@ from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
 from bench_crash import server
-from giveortake import codec
 from giveortake.ledger import Charge
 from giveortake.ledger.chain.index import EntryIndex, Sieve
 from giveortake.ledger.opening import opened
@@ -39,7 +38,7 @@ EVENT = Laplace(1_000_000)
 ASKED: dict[str, Any] = {
     "dataset": "visits",
     "version": "1",
-    "event": codec.write(EVENT),
+    "event": EVENT.to_dict(),
     "answered_by": None,
 }
 

@@ -636,17 +636,17 @@ _IDENTITY = (
     ),
     _mutant(
         "a promise is read as one about added rows",
-        "privacy/guarantee.py",
-        '"neighbours": checked_neighbours(terms[1])}',
+        "privacy/documents.py",
+        '"neighbours": content["neighbours"]}',
         '"neighbours": "add-remove"}',
         "privacy/test_promise_documents",
         _LEVELS,
     ),
     _mutant(
-        "a document is read with a public table that holds something else now",
-        "plan/catalog.py",
-        'if public.fingerprint != document["fingerprint"]:',
-        "if False:",
+        "a document forgets the condition on public rows",
+        "plan/relations.py",
+        "condition = None if self.condition is None else self.condition.to_json()",
+        "condition = None",
         "plan/test_plan_documents",
     ),
 )

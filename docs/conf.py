@@ -85,6 +85,9 @@ def _read(_app: object, page: str, source: list[str]) -> None:
         )
     elif page == "api/index":
         source[0] = source[0].replace("<!-- packages -->", "\n".join(_packages())) + "\n".join(_everyday_names())
+    elif page == "http":
+        source[0] = source[0].replace("<!-- routes -->", "\n".join(_routes()))
+        source[0] = source[0].replace("<!-- causes -->", "\n".join(_causes()))
     elif page == "adr/index":
         source[0] += "\n".join(f"- [{_title(file)}]({file.name})" for file in sorted(_DECISIONS.glob("0*.md")))
     elif page.startswith("api/"):
@@ -116,6 +119,21 @@ def _packages() -> Iterator[str]:
         if page.stem != "index":
             first = (import_module(f"giveortake.{page.stem}").__doc__ or "").partition("\n")[0]
             yield f"| [`{page.stem}`]({page.name}) | {first} |"
+
+
+def _routes() -> Iterator[str]:
+    """The routes for programs, as the service itself has them."""
+    yield from ("| method | path | for | what |", "|---|---|---|---|")
+    for route in import_module("giveortake.server.application").ROUTES:
+        if not route.page:
+            yield f"| {route.method} | `{route.path}` | {route.role} | {route.summary} |"
+
+
+def _causes() -> Iterator[str]:
+    """The causes of refusals, with their statuses and the exceptions of `gt.connect`."""
+    yield from ("| cause | status | in Python |", "|---|---|---|")
+    for cause in import_module("giveortake.wire.errors").CAUSES:
+        yield f"| `{cause.name}` | {cause.status} | [`{cause.error.__name__}`](errors.md) |"
 
 
 def _everyday_names() -> Iterator[str]:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from cases import all_cases
-from giveortake.codec import tag_of
 from giveortake.errors import SensitiveValue
 from giveortake.mechanisms import Laplace, Sensitive, tails
 from giveortake.mechanisms.mechanism import BoundedIntegers, PrefixStrategy
@@ -27,7 +26,7 @@ FEW: list[PrefixStrategy] = [SquareRoot(6), *(ConsistentTree(*each) for each in 
 
 
 def _name(strategy: PrefixStrategy) -> str:
-    return f"{tag_of(type(strategy))} over {strategy.size}"
+    return f"{strategy.kind} over {strategy.size}"
 
 
 def _matrix(strategy: PrefixStrategy) -> np.ndarray:

@@ -19,7 +19,7 @@ from giveortake.server.application import ROUTES, Log
 from giveortake.server.responses import MEDIA
 from giveortake.server.routes import openapi
 from giveortake.server.settings import KEYS, Settings
-from giveortake.wire.errors import BY_NAME, CAUSES, error_of, refusal_of
+from giveortake.wire.errors import BY_NAME, error_of, refusal_of
 from tiers import tiered
 from waiting import LONGEST
 
@@ -32,11 +32,8 @@ FEW = hypothesis.settings(
 )
 
 
-def test_every_route_and_every_cause_is_on_the_page() -> None:
-    for route in (route for route in ROUTES if not route.page):
-        assert f"| {route.method} | `{route.path}` | {route.role} | {route.summary} |" in PAGE
-    for cause in CAUSES:
-        assert f"| `{cause.name}` | {cause.status} | `{cause.error.__name__}` |" in PAGE
+def test_the_page_has_places_for_the_routes_and_causes_that_the_site_writes() -> None:
+    assert (PAGE.count("<!-- routes -->"), PAGE.count("<!-- causes -->")) == (1, 1)
 
 
 def test_every_key_of_the_configuration_is_on_the_page_for_custodians_with_its_default() -> None:

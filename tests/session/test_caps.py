@@ -18,7 +18,6 @@ from giveortake.answers.terms import Caps
 from giveortake.compile import Measurement
 from giveortake.configuration import from_toml
 from giveortake.errors import InvalidParameter, QueryRefused
-from giveortake.plan import identity
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
 from inside import engine_of, measured
@@ -287,7 +286,7 @@ def test_questions_that_measure_otherwise_have_other_names() -> None:
                     one = mechanism_of(s).measured(s.sql(text).question, caps, SPEND)
                 except QueryRefused:
                     continue
-                told = one.measures, identity(one.question.relation)
+                told = [(each.to_json(), each.l1, each.l2) for each in one.measures], one.question.relation.to_json()
                 assert named.setdefault(one.digest(), told) == told, (text, caps)
 
 

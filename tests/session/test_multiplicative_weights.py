@@ -18,7 +18,6 @@ import pytest
 
 import giveortake as gt
 from cases import all_cases
-from giveortake import codec
 from giveortake.errors import (
     AllowanceExceeded,
     InvalidParameter,
@@ -107,7 +106,7 @@ def test_answers_are_within_the_bound_of_the_theorem_and_cost_one_charge(session
     either = weights.count({"a": 0}, {"b": "x", "c": [True, False]})
     assert weights.count({"a": [0]}, {"b": "x", "c": [False, True]}) is either  # the same cells, said otherwise
     (charged,) = [entry for entry in session.history() if entry.kind == "reserved"]
-    assert charged.content["event"] == codec.write(events.ZCDP(weights.plan.rho))
+    assert charged.content["event"] == events.ZCDP(weights.plan.rho).to_dict()
     assert len(weights.answers()) == len(session.release(weights.release_id)) == 9
 
 

@@ -12,17 +12,16 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self, Unpack, final
 
-from giveortake import codec, frame, sql
-from giveortake.answers import Answer, Stream
-from giveortake.answers import codec as answer_documents
+from giveortake import frame, sql
+from giveortake.answers import Answer, Stream, codec
 from giveortake.answers.terms import CAP_TERMS, TERMS, Caps
 from giveortake.client.connection import Connection
-from giveortake.codec import text_of
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, did_you_mean
 from giveortake.exact import decimal, percent, read_fraction
 from giveortake.ledger.rules.releases import History, Releases
 from giveortake.plan import Catalog, PublicTable
-from giveortake.privacy import Guarantee
+from giveortake.plan.codec import question_to_json
+from giveortake.privacy.documents import promise_from_json
 from giveortake.session.session import asked_together
 from giveortake.wire.documents import (
     amount_of,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from giveortake.exact import Number
     from giveortake.ledger import ReleaseRecord
     from giveortake.plan import Question, Relation
+    from giveortake.privacy import Guarantee
     from giveortake.session import Quote
     from giveortake.session.profiles.profile import Profile
     from giveortake.workload import Workload
@@ -109,7 +109,7 @@ class RemoteQuery:
 
 def answer_of(document: dict[str, Any], refine: Any) -> Answer:
     """The answer in a document; `refine` refines it at the service."""
-    columns, provenance = answer_documents.from_json(json.dumps(document), "answer")
+    columns, provenance = codec.from_json(json.dumps(document), "answer")
     return Answer(columns, refine=refine, **provenance)
 
 
@@ -198,7 +198,7 @@ class RemoteWorkloadAnswer(StackedFaces):
     def stacked(self) -> Answer:
         """All tables as one; see `gt.workload.WorkloadAnswer.stacked`."""
         tables = [(_grouping(names, answer), answer) for names, answer in self._tables.items()]
-        _, provenance = answer_documents.from_json(json.dumps(self._first), "answer")
+        _, provenance = codec.from_json(json.dumps(self._first), "answer")
         return Answer(stacked_columns(tables, self._stacking), **provenance)
 
     @property
@@ -284,8 +284,7 @@ class RemoteSession:
     @property
     def budget(self) -> Guarantee:
         """The asker's current budget, which the custodian may change."""
-        budget: Guarantee = codec.read(Guarantee, self._connection.get("datasets", self.name)["promise"])
-        return budget
+        return promise_from_json(self._connection.get("datasets", self.name)["promise"])
 
     @property
     def caps(self) -> Caps:
@@ -315,7 +314,7 @@ class RemoteSession:
         return frame.Table(relation, self.catalog, self._ask)
 
     def _ask(self, question: Question) -> RemoteQuery:
-        plan = text_of(question, references=self._origin)  # a text: plans may nest deeper than bodies
+        plan = json.dumps(question_to_json(question, self._origin))  # a text: plans may nest deeper than bodies
         return RemoteQuery(self, question, {"plan": plan})
 
     def _named(self, name: str | None) -> str:
@@ -482,7 +481,7 @@ class RemoteSession:
             description, standing = self._connection.get("datasets", self.name), self.get("budget")
         except GiveOrTakeError:
             standing = None
-        promise = codec.read(Guarantee, description["promise"])
+        promise = promise_from_json(description["promise"])
         lines = [f"<RemoteSession {self.name}: {promise!r}", *tables, f"  {description['caps_in_words']}"]
         if standing is None:
             return "\n".join([*lines, "  its service cannot be reached"]) + ">"

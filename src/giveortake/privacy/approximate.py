@@ -15,7 +15,6 @@ from fractions import Fraction
 from heapq import nlargest
 from typing import TYPE_CHECKING, Self, final
 
-from giveortake import codec
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.exact import (
     LEAST,
@@ -164,8 +163,6 @@ class EpsilonDelta(Guarantee):
         return f"ε = {exact_or_up(self.epsilon)}, δ = {exact_or_up(self.delta)}"
 
 
-@codec.complete
-@codec.stored("approx")
 @final
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class ApproxDP(EpsilonDelta):

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 from giveortake.advice import Advice
 from giveortake.caching import Cache
-from giveortake.codec import write
 from giveortake.compile.measurement import prepared
 from giveortake.errors import AccessDenied, BudgetExceeded, LedgerMismatch, QueryRefused
-from giveortake.plan import Value
+from giveortake.plan.expressions import Literal
 from giveortake.privacy import ApproxDP
 from giveortake.session.pricing import price
 from giveortake.session.quotes import Quote
@@ -282,7 +281,7 @@ class InteractiveMechanism:
             "format": FORMAT,
             "declared": self.declared,
             "confidence": [str(Fraction(confidence)), confidence.over],
-            **({} if part is None else {"part": [part.column, write(part.value, Value), part.touched]}),
+            **({} if part is None else {"part": [part.column, Literal(part.value).to_json(), part.touched]}),
         }
 
     # -- the ledger ---------------------------------------------------------------------------------------------
