@@ -38,7 +38,7 @@ def _one(report: Report, tail: float, epsilon: str, sessions: int) -> None:
         sizes = _sizes(dice, tail)
         total = int(sizes.sum())
         table = pl.DataFrame({"person": np.repeat(np.arange(PEOPLE), sizes)})
-        with gt.protect(table, unit="person", budget=gt.PureDP(10), name="visits", threads=1) as session:
+        with gt.protect(table, unit="person", budget=gt.PureDP(10), name="visits", engine={"threads": 1}) as session:
             session.profile(most_rows=MOST).answer(epsilon=epsilon)
             answer = session.sql("SELECT COUNT(*) AS n FROM visits").answer(epsilon=epsilon, caps="best")
         left: Any = answer.left_out

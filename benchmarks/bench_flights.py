@@ -178,7 +178,9 @@ def _ours(table: pl.DataFrame, name: str, turns: int, epsilon: str, profile: str
 
 def _session(table: pl.DataFrame) -> Session:
     domains: Any = {"carrier": CARRIERS, "month": {"bounds": (1, 12), "nullable": False}, "distance": DISTANCES}
-    return gt.protect(table, name="flights", unit="tailnum", budget=gt.PureDP(10), domains=domains, threads=1)
+    return gt.protect(
+        table, name="flights", unit="tailnum", budget=gt.PureDP(10), domains=domains, engine={"threads": 1}
+    )
 
 
 def _truth(table: pl.DataFrame, name: str) -> dict[Any, float]:

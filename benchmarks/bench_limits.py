@@ -154,10 +154,9 @@ def _large(place: Place) -> Session:
         budget=gt.ApproxDP(10**9, "1e-3"),
         domains={"data": DOMAINS, "visits": VISITS_DOMAINS, "small": {"s": ["a", "b"]}},
         public={"zones": ZONES},
-        groups_per_person=5,
-        rows_per_group=5,
-        failures=10**6,
-        seconds=place.seconds,
+        ledger=gt.ledger.at(failures=10**6),
+        caps={"groups_per_person": 5, "rows_per_group": 5},
+        engine={"seconds": place.seconds},
     )
 
 

@@ -50,8 +50,7 @@ def run(report: Report) -> None:
             frame,
             unit="who",
             rows_per_person=rows,
-            budget=gt.ZCDP(10**6),
-            neighbours=neighbours,
+            budget=gt.ZCDP(10**6, neighbours=neighbours),
             domains={"a": [0, 1, 2], "b": ["x", "y"]},
         ) as session:
             for number in range(first, min(first + TOGETHER, runs)):

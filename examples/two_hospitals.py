@@ -26,7 +26,7 @@ for name, stays in (("north", 6_000), ("south", 4_000)):
 said = {"unit": "patient", "budget": gt.PureDP(1), "domains": {"days": (0, 30)}, "rows_per_person": 3}
 ledger = gt.ledger.open(folder / "hospitals.ledger", mark=folder / "hospitals.mark")
 north = gt.protect(folder / "north.csv", ledger=ledger, **said)
-south = gt.protect(folder / "south.csv", ledger=ledger, population="people of north", **said)
+south = gt.protect(folder / "south.csv", ledger=gt.ledger.at(ledger, population="people of north"), **said)
 
 # %% [markdown]
 # Each hospital asks about its own table, and both see the same budget go down.

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 import giveortake as gt
+from giveortake.configuration import protection_arguments
 from giveortake.session import Session
 
 PLENTY = gt.PureDP(10_000)
@@ -27,7 +28,7 @@ def trips() -> pl.DataFrame:
 def session(**more: Any) -> Session:
     options: dict[str, Any] = {"unit": "person", "budget": PLENTY, "name": "trips"} | more
     domains = {"region": ["north", "south", "west"], "amount": (-50, 50)}
-    return gt.protect(trips(), domains=domains, threads=1, **options)
+    return gt.protect(trips(), **protection_arguments({"domains": domains, "threads": 1, **options}))
 
 
 def profiled(**more: Any) -> Session:
@@ -42,4 +43,4 @@ def found_keys() -> Session:
     people = [p for p in range(400) for _ in range(40 if p % 40 else 200)]
     towns = [f"town {(p + (max(0, luck.randrange(10) - 6) if p % 40 else luck.randrange(20))) % 20}" for p in people]
     table = pl.DataFrame({"person": people, "town": towns})
-    return gt.protect(table, unit="person", budget=gt.ApproxDP(2_000, "1e-3"), name="trips", threads=1)
+    return gt.protect(table, unit="person", budget=gt.ApproxDP(2_000, "1e-3"), name="trips", engine={"threads": 1})

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, final
 
 import giveortake as gt
 from evil_tables import DOMAINS, LEAST, MOST, SCHEMA, VISITS_DOMAINS, VISITS_SCHEMA, Row, frame, random_row
+from giveortake.configuration import protection_arguments
 from giveortake.errors import GiveOrTakeError, QueryFailed
 from giveortake.session import Session
 from replay import ZONES
@@ -93,7 +94,7 @@ def _session(rows: list[Row], visits: list[Row], mode: str, **more: Any) -> Sess
         **MODES[mode],
         **more,
     }
-    return gt.protect(tables, **options)
+    return gt.protect(tables, **protection_arguments(options))
 
 
 # -- questions --------------------------------------------------------------------------------------------------------

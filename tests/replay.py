@@ -32,6 +32,7 @@ from evil_tables import (
 from giveortake.compile import Caps, Measurement, Spend
 from giveortake.compile.design import vectors
 from giveortake.compile.partition_selection import NoisyWeights, with_keys
+from giveortake.configuration import protection_arguments
 from giveortake.engines import Engine, Keys
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Sensitive, WeightedKeys
@@ -149,8 +150,9 @@ class Mode:
         }
         if self.by_person:
             sources = {name: put(name, frame) for name, frame in table.sources().items()}
-            return gt.protect(sources, domains=domains, **options)
-        return gt.protect(put("data", table.data()), domains=DOMAINS, name="data", **options)
+            return gt.protect(sources, **protection_arguments({"domains": domains, **options}))
+        flat = {"domains": DOMAINS, "name": "data", **options}
+        return gt.protect(put("data", table.data()), **protection_arguments(flat))
 
     def neighbour(self, luck: random.Random, table: Table) -> Table:
         make = neighbour_by_person if self.by_person else neighbour_by_row

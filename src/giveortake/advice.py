@@ -75,7 +75,7 @@ DEEDS: dict[str, tuple[str | None, str | None, str | None, str | None]] = {
     "norm": ("s.workload(w, norm=10)", None, None, '"norm": 10 in "workload"'),
     "fewer_tables": ("a smaller up_to=", None, None, "fewer tables"),
     "spool": (
-        "pass the folder in which answers were stored: gt.protect(…, spool=…)",
+        "pass the folder in which answers were stored: gt.ledger.at(…, spool=…)",
         None,
         "the custodian can name the folder in which answers were stored: spool in the configuration",
         "the custodian can name the folder in which answers were stored: spool in the configuration",

@@ -12,16 +12,19 @@ import re
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake.advice import Advice
 from giveortake.answers.text import printable
+from giveortake.engines.protocol import with_table
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, did_you_mean, safe_text
 from giveortake.exact import positive, rational
-from giveortake.ledger.discovery import MEMORY, beside, files_of, require_no_other_ledger
+from giveortake.ledger import Ledger
+from giveortake.ledger.discovery import MEMORY, at, beside, files_of, require_no_other_ledger
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP, unit
+from giveortake.privacy.guarantee import checked_neighbours
 from giveortake.session.protection import WORD_FOR_ROWS, protect
 
 if TYPE_CHECKING:
@@ -177,15 +180,46 @@ class Configuration:
         settings = {**self.settings, **instead}
         if "ledger" not in instead:
             self.require_one_budget()
-        if settings.get("ledger") == MEMORY:
-            settings["mark"] = None
+        if settings.get("ledger") == MEMORY or isinstance(settings.get("ledger"), Ledger):
+            settings.pop("mark", None)
         if settings["unit"] == ROW:
             settings["unit"] = WORD_FOR_ROWS
         try:
-            return protect(settings.pop("source"), name=self.name, **settings)
+            source = settings.pop("source")
+            source = with_table(source, settings.pop("table", None)) if isinstance(source, str) else source
+            return protect(source, name=self.name, **protection_arguments(settings))
         except GiveOrTakeError as error:
             GiveOrTakeError.__init__(error, f"[{self.name}] of {self.file}: {error.message}", hint=in_toml(error.hint))
             raise
+
+
+_ENGINE = ("memory", "threads", "seconds", "cache")
+_LEDGER = ("mark", "population", "new_population", "failures", "owner_confirms", "by", "spool")
+_CAPS = ("groups_per_person", "rows_per_group")
+
+
+def protection_arguments(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `gt.protect` for settings that stand beside one another in a section."""
+    grouped = {*_ENGINE, *_LEDGER, *_CAPS, "ledger", "caps", "neighbours", "appended"}
+    arguments = {name: setting for name, setting in settings.items() if name not in grouped}
+
+    def stated(names: Iterable[str]) -> dict[str, Any]:
+        return {name: settings[name] for name in names if settings.get(name) is not None}
+
+    if "neighbours" in settings:
+        arguments["budget"] = replace(settings["budget"], neighbours=checked_neighbours(settings["neighbours"]))
+    role = settings.get("caps", "default")
+    if role not in {"default", "maximum"}:
+        raise InvalidParameter("caps", role, "is unknown", hint='caps="default", or caps="maximum"')
+    caps = stated(_CAPS) | ({"maximum": True} if role == "maximum" else {})
+    ledger, joined = settings.get("ledger"), stated(_LEDGER)
+    groups = {
+        "ledger": at(ledger, **joined) if joined else ledger,
+        "engine": stated(_ENGINE),
+        "caps": caps,
+        "version": {"appended": True} if settings.get("appended") else None,
+    }
+    return arguments | {name: group for name, group in groups.items() if group}
 
 
 def from_toml(path: str | Path, name: str | None = None) -> Session:

@@ -33,7 +33,9 @@ BY_KEY = "SELECT k, COUNT(*) AS n, SUM(x) AS s FROM data GROUP BY k"
 
 def _session(**more: Any) -> gt.Session:
     domains: Any = {"k": KEYS, "x": (0, 10)}
-    return gt.protect(TABLE, unit=gt.ROW, budget=gt.ApproxDP(1000, "1e-6"), domains=domains, threads=1, **more)
+    return gt.protect(
+        TABLE, unit=gt.ROW, budget=gt.ApproxDP(1000, "1e-6"), domains=domains, **more, engine={"threads": 1}
+    )
 
 
 @pytest.mark.statistical

@@ -43,8 +43,8 @@ def session(
         }
     )
     caps: dict[str, Any] = {} if unit == gt.ROW else {"groups_per_person": groups, "rows_per_group": rows}
-    budget = gt.ApproxDP(10**4, delta)
-    return gt.protect(table, unit=unit, neighbours=neighbours, budget=budget, name="t", domains={"x": (0, 8)}, **caps)
+    budget = gt.ApproxDP(10**4, delta, neighbours=neighbours)
+    return gt.protect(table, unit=unit, budget=budget, name="t", domains={"x": (0, 8)}, caps=caps)
 
 
 OPENED: dict[str, Session] = {}

@@ -43,7 +43,7 @@ def _asked(
     """Intervals from noise that is drawn again and again on the same integers."""
     table = pl.DataFrame({"x": values, "p": list(range(len(values)))})
     options: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ApproxDP(100, "1e-6"), "domains": {"x": (0, 500)}}
-    with gt.protect(table, **{**options, **more}, threads=1) as session:
+    with gt.protect(table, **{**options, **more}, engine={"threads": 1}) as session:
         made = measured(session, f"SELECT {text} AS a FROM data", spend)
         (exact,) = exact_integers(made, engine_of(session))
     noise = made.noises[0]
@@ -92,11 +92,18 @@ def test_least_and_greatest_are_within_bounds_and_intervals_hold_them(name: str,
 
 @all_cases("neighbours", ["add-remove", "change-one"])
 @all_cases("name", SPENDS)
-def test_the_price_is_that_of_the_longest_column_times_what_a_person_may_have(name: str, neighbours: str) -> None:
+def test_the_price_is_that_of_the_longest_column_times_what_a_person_may_have(name: str, neighbours: Any) -> None:
     table = pl.DataFrame({"x": [1.5], "p": [1], "k": ["a"]})
-    caps: Any = {"groups_per_person": 4, "rows_per_group": 3, "neighbours": neighbours}
+    caps: Any = {"groups_per_person": 4, "rows_per_group": 3}
     domains: Any = {"x": (0, 10), "k": list("abcdef")}
-    with gt.protect(table, unit="p", budget=gt.ApproxDP(9, "1e-6"), domains=domains, **caps, threads=1) as session:
+    with gt.protect(
+        table,
+        unit="p",
+        budget=gt.ApproxDP(9, "1e-6", neighbours=neighbours),
+        domains=domains,
+        caps=caps,
+        engine={"threads": 1},
+    ) as session:
         (measure,) = measured(session, "SELECT k, MEDIAN(x) AS a FROM data GROUP BY k", SPENDS[name]).measures
     assert isinstance(measure, PrefixSums)
     in_l1, in_l2 = (2, math.sqrt(2)) if neighbours == "change-one" else (1, 1)

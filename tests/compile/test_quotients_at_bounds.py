@@ -14,6 +14,7 @@ import giveortake as gt
 from cases import all_cases
 from giveortake.compile import Release, Spend, combined, evaluated
 from giveortake.compile.formulas import Evaluated, Ratio
+from giveortake.configuration import protection_arguments
 from inside import engine_of, measured
 from recorded_entropy import RecordedEntropy
 from replay import exact_integers
@@ -35,7 +36,9 @@ TRUTHS = {"mean": 0.02, "share": 0.02, "percent": 2.0, "complement": 0.98, "mean
 
 def _intervals(text: str, spend: Spend, entropy: RecordedEntropy) -> Evaluated:
     table = pl.DataFrame({"x": RARE})
-    with gt.protect(table, unit=gt.ROW, budget=gt.ApproxDP(9, "1e-6"), domains={"x": (0, 1)}, threads=1) as session:
+    with gt.protect(
+        table, unit=gt.ROW, budget=gt.ApproxDP(9, "1e-6"), domains={"x": (0, 1)}, engine={"threads": 1}
+    ) as session:
         made = measured(session, f"SELECT {text} AS a FROM data", spend)
         exact = exact_integers(made, engine_of(session))
     arrays = [noise.release(np.repeat(each, REDRAWS), entropy) for each, noise in zip(exact, made.noises, strict=True)]
@@ -70,7 +73,7 @@ def test_no_interval_is_cut_off_at_a_bound(entropy: RecordedEntropy) -> None:
 def test_a_quotient_whose_denominator_may_be_zero_is_unbounded_and_says_so(text: str) -> None:
     table = pl.DataFrame({"x": RARE})
     options: Any = {"unit": gt.ROW, "budget": gt.PureDP(9), "domains": {"x": (0, 1)}, "threads": 1}
-    with gt.protect(table, **options) as session:
+    with gt.protect(table, **protection_arguments(options)) as session:
         answer = session.sql(f"SELECT {text} AS a FROM data").answer(
             epsilon="0.1", confidence="0.999999"
         )  # so sure that noise does not decide
@@ -83,7 +86,7 @@ def test_of_a_mean_whose_interval_is_its_whole_range_the_answer_says_that_nothin
     table = pl.DataFrame({"g": ["many"] * 5_000, "x": [30.0] * 5_000})
     domains: Any = {"g": ["many", "none"], "x": (0, 100)}
     said, at_bounds = [], 0
-    with gt.protect(table, unit=gt.ROW, budget=gt.PureDP(99), domains=domains, threads=1) as session:
+    with gt.protect(table, unit=gt.ROW, budget=gt.PureDP(99), domains=domains, engine={"threads": 1}) as session:
         for turn in range(20):
             answer = session.sql(f"SELECT g, AVG(x) AS m FROM data WHERE x > {turn} GROUP BY g").answer(epsilon=1)
             column: Any = answer["m"]
@@ -102,7 +105,7 @@ def test_counts_over_other_things_than_all_rows_have_no_bounds() -> None:
     options: Any = {"unit": gt.ROW, "budget": gt.PureDP(9), "domains": {"x": (0, 1), "y": (0, 2)}, "threads": 1}
     bounded = {"COUNT(x) / COUNT(*)": (0, 1), "COUNT(*) * -2 / COUNT(*)": (-2, 0)}
     free = ["COUNT_IF(y > 1) / COUNT(x)", "(COUNT(x) + 1) / COUNT(*)", "SUM(y) / COUNT(*)", "COUNT(*) / COUNT(x)"]
-    with gt.protect(table, **options) as session:
+    with gt.protect(table, **protection_arguments(options)) as session:
         for text in [*bounded, *free]:
             made = measured(session, f"SELECT {text} AS a FROM data", SPENDS["Laplace"])
             ((_, formula),) = made.formulas

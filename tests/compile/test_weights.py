@@ -60,8 +60,15 @@ def session(*, nullable: bool = True, neighbours: Any = "add-remove", unit: Any 
     domains: dict[str, Any] = {name: {"bounds": list(ends), "nullable": nullable} for name, ends in BOUNDS.items()}
     table = TABLE if nullable else TABLE.drop_nulls()
     caps: dict[str, int] = {} if unit == gt.ROW else {"groups_per_person": 2, "rows_per_group": 3}
-    options: dict[str, Any] = {"unit": unit, "neighbours": neighbours, "name": "t", "threads": 1, **caps}
-    return gt.protect(table, budget=gt.ApproxDP(1000, "1e-6"), domains=domains | {"k": ["a", "b", "c"]}, **options)
+    return gt.protect(
+        table,
+        unit=unit,
+        budget=gt.ApproxDP(1000, "1e-6", neighbours=neighbours),
+        domains=domains | {"k": ["a", "b", "c"]},
+        caps=caps,
+        engine={"threads": 1},
+        name="t",
+    )
 
 
 def made(s: Session, text: str, spend: Spend) -> Measurement:
@@ -224,6 +231,6 @@ def test_no_row_is_so_far_from_a_bound_that_its_distance_fails(shown: str, far: 
     case = f"CASE WHEN sick THEN {far} ELSE {low} END"
     for sick in (False, True):
         table = pl.DataFrame({"sick": [sick, False, False]})
-        with gt.protect(table, unit=gt.ROW, budget=gt.PureDP(1), name="t", threads=1) as session:
+        with gt.protect(table, unit=gt.ROW, budget=gt.PureDP(1), name="t", engine={"threads": 1}) as session:
             text = f"SELECT {shown.replace('i)', f'{case})')} FROM t"
             assert len(session.sql(text).answer(epsilon="1e-6")) == 1

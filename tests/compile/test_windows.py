@@ -77,7 +77,7 @@ WITHOUT = {
 @pytest.fixture(scope="module")
 def session() -> Any:
     with gt.protect(
-        TABLE, unit=gt.ROW, name="t", budget=gt.ApproxDP(10**6, "1e-3"), domains=DOMAINS, threads=1
+        TABLE, unit=gt.ROW, name="t", budget=gt.ApproxDP(10**6, "1e-3"), domains=DOMAINS, engine={"threads": 1}
     ) as made:
         yield made
 
@@ -294,7 +294,7 @@ def test_margins_of_sums_are_those_of_the_exact_law() -> None:
     for k in (1, 2, 5, 9, 40):
         days = pl.DataFrame({"d": range(k)})
         domains: Any = {"d": {"bounds": (0, k), "nullable": False}}
-        with gt.protect(days, unit=gt.ROW, name="t", budget=gt.PureDP(1), domains=domains, threads=1) as s:
+        with gt.protect(days, unit=gt.ROW, name="t", budget=gt.PureDP(1), domains=domains, engine={"threads": 1}) as s:
             query = s.sql("SELECT d, SUM(COUNT(*)) OVER () AS total FROM t GROUP BY d")
             for miss in (0.05, 1e-3, 1e-7, 1e-9):
                 answer = query.answer(epsilon=Fraction(1, scale), confidence=1 - Fraction(miss))

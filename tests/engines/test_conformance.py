@@ -307,7 +307,7 @@ def test_sums_beyond_64_bits_are_exact(where: str, request: pytest.FixtureReques
         (measure,) = made.measures
         assert isinstance(measure, ValueSum)
         assert int(total[0]) + 11 * measure.quantum.shift == 7 * 2**62
-    with gt.protect(source, unit="p", groups_per_person=1, rows_per_group=6, **options) as s:
+    with gt.protect(source, unit="p", **options, caps={"groups_per_person": 1, "rows_per_group": 6}) as s:
         made = measured(s, "SELECT SUM(w) AS s FROM t", SPEND)
         (total,) = exact_integers(made, engine_of(s))
         assert int(total[0]) == 7 * 2**62

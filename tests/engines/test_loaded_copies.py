@@ -186,7 +186,9 @@ def test_a_file_that_is_written_while_it_is_read_has_no_copy(
 def test_a_session_asks_a_copy_that_is_removed_meanwhile(table: Path, tmp_path: Path, reads: list[Path]) -> None:
     def session() -> gt.session.Session:
         domains: dict[str, Any] = {"amount": (0, 10), "late": [True, False]}
-        return gt.protect(table, unit=gt.ROW, budget=gt.PureDP(10**9), domains=domains, cache=tmp_path / "c")
+        return gt.protect(
+            table, unit=gt.ROW, budget=gt.PureDP(10**9), domains=domains, engine={"cache": tmp_path / "c"}
+        )
 
     with session():
         pass

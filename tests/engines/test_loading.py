@@ -101,7 +101,7 @@ def test_a_collation_of_a_view_is_found(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE stored AS SELECT 'a' AS p")
         connection.execute("CREATE VIEW t AS SELECT p COLLATE NOCASE AS p FROM stored")
     with pytest.raises(gt.errors.InvalidParameter, match="collation"):
-        protect(tmp_path / "t.duckdb", table="t")
+        protect(tmp_path / "t.duckdb", name="t")
 
 
 def test_rows_whose_cells_are_not_what_was_declared_still_count(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_rows_whose_cells_are_not_what_was_declared_still_count(tmp_path: Path) 
 def test_columns_that_cannot_be_asked_about_are_listed(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
         connection.execute("CREATE TABLE t AS SELECT 'a' AS p, 1 AS x, [1, 2] AS many, 'b'::BLOB AS photo")
-    with protect(tmp_path / "t.duckdb", table="t") as s:
+    with protect(tmp_path / "t.duckdb", name="t") as s:
         shown = repr(s)
     assert "t(p, x)" in shown
     assert "INTEGER[]" in shown

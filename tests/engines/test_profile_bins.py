@@ -65,7 +65,7 @@ def test_a_person_as_heavy_as_may_be_is_one_person(where: str, request: pytest.F
         }
     )
     placed = place(where, request)("trips", frame)
-    with gt.protect(placed, unit="person", budget=gt.PureDP(5), name="trips", threads=1) as s:
+    with gt.protect(placed, unit="person", budget=gt.PureDP(5), name="trips", engine={"threads": 1}) as s:
         rows, groups, largest, magnitude = exact_bins(s, "trips", ["note"], ["x"])
     assert [n for n in rows if n] == [2, 1]
     assert [n for n in groups if n] == [2, 1]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import giveortake as gt
+from giveortake.configuration import protection_arguments
 from spark_cluster import Cluster, spark_cluster
 from spark_session import configured, quietly
 from waiting import until
@@ -84,14 +85,16 @@ def test_a_worker_that_dies_in_the_middle_changes_neither_integers_nor_the_charg
     for part in range(16):  # each a task of its own; Spark would take longer to write them than to be asked
         rows = f"SELECT {COLUMNS} FROM range({part * 100_000}, {(part + 1) * 100_000}) AS t(i)"
         duckdb.sql(f"COPY ({rows}) TO '{folder}/{part}.parquet'")
-    with gt.protect(str(folder), **SAID) as session:
+    with gt.protect(str(folder), **protection_arguments(SAID)) as session:
         wanted = session.sql(QUESTION.format(0)).answer(epsilon=PRICE)
     with spark_cluster(tmp_path) as cluster:
         spark = _session_of_two(cluster.url)
         asked: Any = None
         found: Any = None
         try:
-            with gt.protect(spark.read.parquet(str(folder)), ledger=tmp_path / "t.ledger", **SAID) as session:
+            with gt.protect(
+                spark.read.parquet(str(folder)), **protection_arguments({**SAID, "ledger": tmp_path / "t.ledger"})
+            ) as session:
                 tries = 0
                 while not cluster.is_killed:  # by then one was hit in the middle: the first, on any usual machine
                     tries += 1

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from giveortake.configuration import protection_arguments
 from giveortake.engines import Component, VectorSum
 from giveortake.errors import BudgetExceeded, InvalidParameter, QueryRefused, Unprovable
 from giveortake.learn import LinearRegression, Ridge, select
@@ -27,7 +28,7 @@ ROWS = pl.DataFrame(
 def session(rows: pl.DataFrame = ROWS, **more: Any) -> Session:
     domains = {"x": (-1, 1), "z": (-1, 1), "y": (-1, 1)}
     usual: dict[str, Any] = {"unit": "who", "budget": gt.GaussianDP(4), "domains": domains, "name": "rows"}
-    return gt.protect(rows, **usual | more)
+    return gt.protect(rows, **protection_arguments(usual | more))
 
 
 def candidates() -> list[Any]:

@@ -12,6 +12,7 @@ import pytest
 
 import giveortake as gt
 import tiers
+from giveortake.configuration import protection_arguments
 from giveortake.engines import VectorSum
 from giveortake.errors import InvalidParameter, NotFitted, QueryRefused
 from giveortake.learn import (
@@ -56,7 +57,7 @@ SPEND: dict[str, Any] = {"epsilon": 2, "delta": "1e-6"}
 
 def session(rows: pl.DataFrame = ROWS, **more: Any) -> Session:
     usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ApproxDP(8, "1e-5"), "domains": DOMAINS, "name": "shop"}
-    return gt.protect(rows, **usual | more)
+    return gt.protect(rows, **protection_arguments(usual | more))
 
 
 def made(learner: Any, **more: Any) -> Any:

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from giveortake.configuration import protection_arguments
 from giveortake.engines import VectorSum
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.learn import KMeans, choose
@@ -29,7 +30,7 @@ SPEND: dict[str, Any] = {"epsilon": 1, "delta": "1e-6"}
 
 def session(rows: pl.DataFrame = ROWS, **more: Any) -> Session:
     usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ApproxDP(8, "1e-5"), "domains": DOMAINS, "name": "points"}
-    return gt.protect(rows, **usual | more)
+    return gt.protect(rows, **protection_arguments(usual | more))
 
 
 def test_clusters_are_found_kept_and_free_when_they_are_asked_for_again() -> None:

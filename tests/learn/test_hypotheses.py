@@ -13,6 +13,7 @@ from scipy import stats
 
 import giveortake as gt
 from giveortake.compile import Spend
+from giveortake.configuration import protection_arguments
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.learn import (
     Contingency,
@@ -48,7 +49,7 @@ DOMAINS: dict[str, Any] = {"group": ["a", "b", "c"], "x": (-5, 5), "y": (-5, 5)}
 
 def session(rows: pl.DataFrame = TABLE, **more: Any) -> Session:
     usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.GaussianDP(9), "domains": DOMAINS, "name": "t"}
-    return gt.protect(rows if "unit" in more else rows.drop("who"), **usual | more)
+    return gt.protect(rows if "unit" in more else rows.drop("who"), **protection_arguments(usual | more))
 
 
 def test_false_hypotheses_are_seen_and_true_ones_are_not() -> None:

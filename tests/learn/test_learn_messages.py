@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 import giveortake as gt
+from giveortake.configuration import protection_arguments
 from giveortake.learn import KMeans, LogisticRegression
 from giveortake.session import Session
 
@@ -18,7 +19,7 @@ ROWS = pl.DataFrame({"who": np.arange(COUNT) // 4, "x": X, "churn": X > 0, "rare
 
 def session(**more: Any) -> Session:
     usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ApproxDP(9, "1e-5"), "domains": {"x": (-1, 1)}}
-    return gt.protect(ROWS, **usual | more)
+    return gt.protect(ROWS, **protection_arguments(usual | more))
 
 
 def learner(target: str = "churn", epsilon: Any = 4) -> Any:

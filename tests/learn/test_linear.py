@@ -12,6 +12,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.compile import Spend
+from giveortake.configuration import protection_arguments
 from giveortake.errors import InvalidParameter, NotFitted, QueryRefused
 from giveortake.learn import LinearRegression, Ridge
 from giveortake.session import Session
@@ -31,7 +32,7 @@ DOMAINS: dict[str, Any] = {"x": (-4, 4), "z": (-4, 4), "kind": ["a", "b", "c"], 
 
 def session(rows: Any = ROWS, **more: Any) -> Session:
     usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.GaussianDP(9), "domains": DOMAINS, "name": "t"}
-    return gt.protect(rows.drop("who") if "unit" not in more else rows, **usual | more)
+    return gt.protect(rows.drop("who") if "unit" not in more else rows, **protection_arguments(usual | more))
 
 
 def test_a_regression_predicts_nearly_as_well_as_least_squares_and_is_one_charge() -> None:

@@ -15,6 +15,7 @@ import giveortake as gt
 import tiers
 from engine_places import EVERYWHERE, place
 from giveortake.compile import Spend
+from giveortake.configuration import protection_arguments
 from giveortake.engines import Component, VectorSum
 from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused
 from giveortake.learn import noisy_sums
@@ -48,7 +49,7 @@ MANY = pl.DataFrame(
 
 def session(rows: Any, **more: Any) -> Session:
     usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.GaussianDP(5), "domains": DOMAINS, "name": "t"}
-    return gt.protect(rows, **usual | more)
+    return gt.protect(rows, **protection_arguments(usual | more))
 
 
 def asked(s: Session, clip: int | None = None) -> VectorSum:

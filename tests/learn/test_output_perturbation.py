@@ -17,6 +17,7 @@ import pytest
 import giveortake as gt
 from engine_places import EVERYWHERE, place
 from giveortake.compile import Spend
+from giveortake.configuration import protection_arguments
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.learn import PerturbedModel, output_perturbation
 from giveortake.learn.features import features_of
@@ -37,7 +38,7 @@ RANDOM = np.random.default_rng(3)
 
 def session(rows: Any, **more: Any) -> Session:
     usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.GaussianDP(50), "domains": DOMAINS, "name": "rows"}
-    return gt.protect(rows, **usual | more)
+    return gt.protect(rows, **protection_arguments(usual | more))
 
 
 def table(rows: list[tuple[Any, ...]]) -> pl.DataFrame:

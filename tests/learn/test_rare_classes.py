@@ -12,6 +12,7 @@ import pytest
 
 import giveortake as gt
 import tiers
+from giveortake.configuration import protection_arguments
 from giveortake.learn import AdditiveClassifier, LogisticRegression
 
 COUNT = 30_000
@@ -27,7 +28,7 @@ def fitted(learner: Any, level: float, epsilon: Any, seed: int = 0, *, count: in
     rows = pl.DataFrame({"who": np.arange(count) // 2, "x": x, "late": late})
     usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ApproxDP(200, "1e-5"), "domains": {"x": (0, 1)}}
     clip = {"clip": 2} if "unit" in more else {}
-    with gt.protect(rows, **usual | more) as s:
+    with gt.protect(rows, **protection_arguments(usual | more)) as s:
         return learner("late", ["x"], epsilon=epsilon, delta="1e-6", **clip).fit(s), late.mean(), x, odds
 
 

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from giveortake.configuration import protection_arguments
 from giveortake.engines import Component, Sample, VectorSum
 from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, QueryRefused, Unprovable
 from giveortake.learn.gradient_descent import Descent, Schedule, sgd
@@ -42,7 +43,7 @@ def session(rows: pl.DataFrame = ROWS, **more: Any) -> Session:
         "budget": gt.ApproxDP(8, "1e-5"),
         "domains": {"x": (-4, 4), "price": (-8, 8)},
     }
-    return gt.protect(rows, **usual | more)
+    return gt.protect(rows, **protection_arguments(usual | more))
 
 
 SAMPLES = 24

@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 import giveortake as gt
+from giveortake.configuration import protection_arguments
 from giveortake.errors import BudgetExceeded, InvalidParameter, QueryRefused
 from giveortake.learn import statistical_query
 from giveortake.learn.moments import MeanPlan
@@ -33,7 +34,7 @@ DOMAINS: dict[str, Any] = {"x": (0, 1), "age": (18, 90)}
 
 def session(rows: pl.DataFrame = TABLE, **more: Any) -> Session:
     usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.GaussianDP(4), "domains": DOMAINS, "name": "t"}
-    return gt.protect(rows if "unit" in more else rows.drop("who"), **usual | more)
+    return gt.protect(rows if "unit" in more else rows.drop("who"), **protection_arguments(usual | more))
 
 
 def test_a_learner_of_conjunctions_asks_for_means_alone() -> None:

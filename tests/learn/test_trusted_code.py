@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from giveortake.configuration import protection_arguments
 from giveortake.engines import Component, Sample, VectorSum
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.sql.engine import SQLEngine
@@ -45,7 +46,9 @@ def logistic(theta: npt.NDArray[np.float64], rows: UnitRows) -> Any:
 
 def session(rows: pl.DataFrame = ROWS, **more: Any) -> Session:
     usual: dict[str, Any] = {"unit": "who", "budget": gt.ApproxDP(12, "1e-5"), "domains": {"x": (-4, 4)}}
-    return gt.protect(rows, **usual | {"name": "data", "trusted": {"logistic@1": logistic}} | more)
+    return gt.protect(
+        rows, **protection_arguments(usual | {"name": "data", "trusted": {"logistic@1": logistic}} | more)
+    )
 
 
 def reserved(s: Session) -> int:

@@ -59,7 +59,7 @@ def trips(where: str = "duckdb") -> Session:
         budget=gt.ApproxDP(10_000, "1e-6"),
         domains={"day": {"bounds": (FIRST, LAST), "nullable": False}},
         name="trips",
-        threads=1,
+        engine={"threads": 1},
     )
 
 

@@ -29,10 +29,9 @@ def session() -> gt.session.Session:
         name="trips",
         unit="user_id",
         budget=gt.PureDP(1),
-        groups_per_person=4,
-        rows_per_group=4,
         domains={"region": ["north", "south"], "amount": (0, 500), "age": (0, 120)},
         public={"zones": pl.DataFrame({"region": ["north", "south"], "zone": ["cold", "warm"]})},
+        caps={"groups_per_person": 4, "rows_per_group": 4},
     )
 
 

@@ -64,7 +64,7 @@ VOLATILE = {"fingerprint", "under_pad"}  # depend on a secret of the ledger, whi
 def golden_session(**options: Any) -> Session:
     """The table behind a large budget."""
     stated = {"unit": "p", "budget": gt.ApproxDP(100, "1e-4"), "domains": DOMAINS, "public": {"zones": PUBLIC}}
-    return gt.protect(ROWS, name="data", threads=1, rows_per_person=3, **{**stated, **options})
+    return gt.protect(ROWS, name="data", rows_per_person=3, **{**stated, **options}, engine={"threads": 1})
 
 
 def query(text: str, **terms: Any) -> Purchase:
@@ -222,7 +222,7 @@ def golden(name: str) -> dict[str, Any]:
     document = {"add-remove": bought(name)}
     if name in CHANGE_ONE:
         budget = gt.ApproxDP(100, "1e-4", neighbours="change-one")
-        document["change-one"] = bought(name, budget=budget, neighbours="change-one")
+        document["change-one"] = bought(name, budget=budget)
     return document
 
 

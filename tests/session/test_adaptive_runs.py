@@ -17,6 +17,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.compile import Spend
+from giveortake.configuration import protection_arguments
 from giveortake.engines import KeyColumn
 from giveortake.errors import BudgetExceeded, LedgerMismatch, MechanismSpent, QueryFailed, QueryRefused
 from giveortake.mechanisms.selection import Candidate, WorstMarginalSelection
@@ -42,7 +43,7 @@ def _session(rows: int = 40, *, seed: int = 0, extra: dict[str, list[Any]] | Non
     if "persons" in more:
         frame = frame.with_columns(who=pl.Series(more.pop("persons")))
     usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ZCDP("1/10"), "domains": domains}
-    return gt.protect(frame, **usual | more)
+    return gt.protect(frame, **protection_arguments(usual | more))
 
 
 def _run(session: Session, rho: Fraction = RHO, said: str = "a run") -> Run:
@@ -103,7 +104,7 @@ def _any_step(run: AdaptiveRun, draw: random.Random, rho: Fraction) -> None:
 
 
 def test_an_interrupted_run_stays_charged_and_goes_on_without_new_noise(tmp_path: Path) -> None:
-    more: dict[str, Any] = {"ledger": tmp_path / "t.ledger", "table": "t"}
+    more: dict[str, Any] = {"ledger": tmp_path / "t.ledger", "name": "t"}
     with _session(**more) as session:
         with suppress(KeyboardInterrupt), begun(_run(session)) as run:
             first = run.measure((A,), RHO / 4, residual=False)
@@ -122,7 +123,7 @@ def test_an_interrupted_run_stays_charged_and_goes_on_without_new_noise(tmp_path
 
 
 def test_an_interrupted_run_does_not_go_on_with_other_rows(tmp_path: Path) -> None:
-    more: dict[str, Any] = {"ledger": tmp_path / "t.ledger", "table": "t"}
+    more: dict[str, Any] = {"ledger": tmp_path / "t.ledger", "name": "t"}
     with _session(**more) as session, suppress(KeyboardInterrupt), begun(_run(session), "k") as run:
         run.measure((A,), RHO / 4, residual=False)
         raise KeyboardInterrupt

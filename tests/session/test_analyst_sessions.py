@@ -153,10 +153,11 @@ def test_whoever_is_charged_first_and_for_whatever_freezes_the_domains(ask: str)
     table = pl.DataFrame({"u": range(60), "g": ["a", "b", "c"] * 20})
     with gt.ledger.open(":memory:") as ledger:
         ledger.population("people", budget=gt.PureDP(9), unit="u")
-        said: Any = {"unit": "u", "budget": gt.PureDP(9), "rows_per_person": 1, "population": "people", "name": "t"}
-        with gt.protect(table, domains={"g": ["a"]}, ledger=ledger, **said):
+        said: Any = {"unit": "u", "budget": gt.PureDP(9), "rows_per_person": 1, "name": "t"}
+        said["ledger"] = gt.ledger.at(ledger, population="people")
+        with gt.protect(table, domains={"g": ["a"]}, **said):
             pass
-        with gt.protect(table, domains={"g": ["a", "b"]}, ledger=ledger, **said) as s:  # nothing was charged yet
+        with gt.protect(table, domains={"g": ["a", "b"]}, **said) as s:  # nothing was charged yet
             if ask == "an analyst":
                 ledger.analyst("ann", datasets=["t"], budget=gt.PureDP(2))
                 s.as_analyst("ann").sql("SELECT COUNT(*) AS n FROM t").answer(epsilon=1)
@@ -165,4 +166,4 @@ def test_whoever_is_charged_first_and_for_whatever_freezes_the_domains(ask: str)
             else:
                 s.workload(gt.workload.marginals(["g"])).answer(epsilon=1)
         with pytest.raises(LedgerMismatch, match="other domains"):
-            gt.protect(table, domains={"g": ["a", "b", "c"]}, ledger=ledger, **said)
+            gt.protect(table, domains={"g": ["a", "b", "c"]}, **said)

@@ -16,7 +16,7 @@ import giveortake as gt
 from cases import all_cases
 from giveortake.answers.terms import Caps
 from giveortake.compile import Measurement
-from giveortake.configuration import from_toml
+from giveortake.configuration import from_toml, protection_arguments
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
@@ -69,7 +69,7 @@ def session(**options: Any) -> Session:
         "threads": 1,
         **options,
     }
-    return gt.protect({"flights": FLIGHTS, "planes": PLANES}, **said)
+    return gt.protect({"flights": FLIGHTS, "planes": PLANES}, **protection_arguments(said))
 
 
 @pytest.fixture(scope="module")

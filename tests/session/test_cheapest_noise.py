@@ -12,6 +12,7 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from giveortake.accounting import filter as filter_of
+from giveortake.configuration import protection_arguments
 from giveortake.errors import BudgetExceeded, InvalidParameter, Unpriced
 from giveortake.ledger.chain.entries import event_from_dict
 from giveortake.privacy import events
@@ -41,7 +42,8 @@ BUDGETS = {
 def session(budget: Any = BUDGETS["(ε, δ)"], **said: Any) -> Session:
     domains = {"x": (0, 100), "k": list(range(5))}
     caps = {"groups_per_person": 1, "rows_per_group": 1}
-    return gt.protect(ROWS, **{"unit": "p", "name": "t", "domains": domains, "budget": budget, **caps, **said})
+    options = {"unit": "p", "name": "t", "domains": domains, "budget": budget, **caps, **said}
+    return gt.protect(ROWS, **protection_arguments(options))
 
 
 def used(s: Session) -> Fraction:

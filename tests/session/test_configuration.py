@@ -98,9 +98,8 @@ def test_a_file_says_what_protect_says(folder: Path) -> None:
         budget=gt.ApproxDP("1", "1e-8"),
         domains={"amount": (0, 50.5), "region": ["north", "south"], "day": (date(2024, 1, 1), date(2024, 1, 9))},
         public={"regions": folder / "regions.csv"},
-        groups_per_person=5,
-        rows_per_group=3,
         ledger=folder / "trips.ledger",
+        caps={"groups_per_person": 5, "rows_per_group": 3},
     ) as same:
         assert same.version == said.version
         assert same.sql(question).answer(epsilon="0.5")["total"] == answer["total"]

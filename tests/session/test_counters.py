@@ -17,6 +17,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.answers.terms import Caps
+from giveortake.configuration import protection_arguments
 from giveortake.errors import (
     AllowanceExceeded,
     BudgetExceeded,
@@ -43,7 +44,7 @@ def _table(days: list[int], persons: list[int] | None = None) -> pl.DataFrame:
 
 def _session(table: pl.DataFrame, ledger: str | None = None, **more: Any) -> gt.session.Session:
     said: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ApproxDP(10**9, "1e-6"), "domains": DOMAINS} | more
-    return gt.protect({"visits": table}, **said | ({} if ledger is None else {"ledger": ledger}))
+    return gt.protect({"visits": table}, **protection_arguments(said | ({} if ledger is None else {"ledger": ledger})))
 
 
 def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,8 @@ import giveortake as gt
 from giveortake.engines.duckdb.engine import DuckDBEngine
 DuckDBEngine._tally = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 gt.protect(sys.argv[1], unit="p", budget=gt.PureDP(3), domains={"x": (0, 10), "r": ["north", "south"]}, name="data",
-           ledger=sys.argv[2], groups_per_person=4, rows_per_group=4).sql(sys.argv[3]).answer(epsilon=1, key="retry me")
+           ledger=sys.argv[2], caps={"groups_per_person": 4, "rows_per_group": 4}
+           ).sql(sys.argv[3]).answer(epsilon=1, key="retry me")
 """
 
 

@@ -15,6 +15,7 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from giveortake.answers import Answer
+from giveortake.configuration import protection_arguments
 from giveortake.errors import GiveOrTakeError, InvalidParameter, QueryRefused
 from giveortake.session import Session
 from tiers import is_long, tiered
@@ -87,7 +88,12 @@ def column(low: Any, high: Any, kind: str) -> pl.Series:
 def session(bounds: tuple[Any, Any], mode: str, kind: str = "real") -> Session:
     rows = {"p": [0, 0, 1, 1, 2, 2], "x": column(*bounds, kind), "y": [0.5] * 6}
     domains = {"x": bounds, "y": (0, 1)}
-    return gt.protect(pl.DataFrame(rows), name="t", domains=domains, threads=1, failures=10**6, **MODES[mode])
+    return gt.protect(
+        pl.DataFrame(rows),
+        name="t",
+        domains=domains,
+        **protection_arguments({**MODES[mode], "failures": 10**6, "threads": 1}),
+    )
 
 
 def told(answer: Answer) -> None:
@@ -227,7 +233,7 @@ def test_a_paid_answer_in_which_no_group_is_shown_can_be_read_in_every_form(
     said: dict[str, Any] = {"unit": "p", "name": "t", "budget": gt.ApproxDP(1000, "1e-3"), **caps}
     outputs = ["SUM(x)", "AVG(x)", "COUNT(*)", "COUNT(x)", "COUNT(DISTINCT x)", "MEDIAN(x)", "VARIANCE(x)"]
     outputs += ["SUM(x) + 1", "SUM(x) * 2", "SUM(x) - COUNT(*)", "SUM(SUM(x)) OVER ()", "RANK() OVER (ORDER BY SUM(x))"]
-    with gt.protect(table, domains={"x": (-bound, bound)}, **said) as s:
+    with gt.protect(table, domains={"x": (-bound, bound)}, **protection_arguments(said)) as s:
         for output in outputs:
             answer = s.sql(f"SELECT k, {output} AS a FROM t GROUP BY k").answer(epsilon="1/100", key_delta="1e-9")
             assert len(answer) == 0

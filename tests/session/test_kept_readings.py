@@ -35,7 +35,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def _session(folder: Path | None, **more: Any) -> Session:
     table = pl.DataFrame({"id": [1, 1, 2], "c": ["x", "y", "x"], "v": [1, 2, 3]})
     said: dict[str, Any] = {"unit": "id", "budget": gt.PureDP(10), "domains": DOMAINS, "rows_per_person": 2} | more
-    return gt.protect({"t": table}, cache=folder, **said)
+    return gt.protect({"t": table}, **said, engine={} if folder is None else {"cache": folder})
 
 
 def test_a_text_is_parsed_once_for_many_calls_and_means_the_same(tmp_path: Path, parsed: list[str]) -> None:

@@ -99,8 +99,8 @@ def test_a_ledger_that_a_toml_file_beside_the_table_keeps_is_not_passed_over(tmp
 def test_the_owner_may_confirm_a_second_ledger_and_the_ledger_keeps_that_word(trips: Path) -> None:
     other = trips.with_name("other.ledger")
     why = "last year's people, all others"
-    gt.protect(trips, ledger=other, owner_confirms=why, **SAID).close()
-    with gt.protect(trips, ledger=other, owner_confirms=why, **SAID) as session:
+    gt.protect(trips, ledger=gt.ledger.at(other, owner_confirms=why), **SAID).close()
+    with gt.protect(trips, ledger=gt.ledger.at(other, owner_confirms=why), **SAID) as session:
         assert why in [entry.content.get("owner_confirms") for entry in session.history()]
 
 

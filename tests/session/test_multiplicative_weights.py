@@ -18,6 +18,7 @@ import pytest
 
 import giveortake as gt
 from cases import all_cases
+from giveortake.configuration import protection_arguments
 from giveortake.errors import (
     AllowanceExceeded,
     InvalidParameter,
@@ -46,8 +47,8 @@ def _frame(rows: int = ROWS) -> pl.DataFrame:
 
 
 def _session(table: Any = None, **more: Any) -> Session:
-    usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ApproxDP(8, "1e-6"), "domains": DOMAINS, "table": "t"}
-    return gt.protect(_frame() if table is None else table, **usual | more)
+    usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ApproxDP(8, "1e-6"), "domains": DOMAINS, "name": "t"}
+    return gt.protect(_frame() if table is None else table, **protection_arguments(usual | more))
 
 
 def _weights(session: Session, *, key: str | None = None, **stated: Any) -> Weights:
@@ -167,7 +168,7 @@ _COUNTING = """
 import sys, json
 import giveortake as gt
 domains = {"a": [0, 1, 2, 3], "b": ["x", "y"], "c": [False, True]}
-terms = {"unit": gt.ROW, "budget": gt.ApproxDP(8, "1e-6"), "domains": domains, "table": "t", "ledger": sys.argv[2]}
+terms = {"unit": gt.ROW, "budget": gt.ApproxDP(8, "1e-6"), "domains": domains, "name": "t", "ledger": sys.argv[2]}
 with gt.protect(sys.argv[1], **terms) as s:
     weights = s.weights(["a", "b", "c"], accuracy="1/5", queries=50).answer(epsilon=8, delta="1e-6")
     print(json.dumps([weights.count(pattern).value for pattern in json.loads(sys.argv[3])]))

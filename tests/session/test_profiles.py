@@ -82,7 +82,7 @@ def test_where_only_zeros_are_seen_no_bounds_are_suggested() -> None:
 
 def test_a_person_without_any_number_has_a_bin_of_their_own() -> None:
     table = pl.DataFrame({"person": [1, 2, 2, 3], "x": [None, 3.0, -1.0, 0.0]})
-    with gt.protect(table, unit="person", budget=PLENTY, name="t", threads=1) as s:
+    with gt.protect(table, unit="person", budget=PLENTY, name="t", engine={"threads": 1}) as s:
         profile = ProfileRequest.of("t", columns=["x"]).bind(mechanism_of(s), Terms.of(ONE))
         counts = exact_integers(profile.at(SPEND).parts[1].made, engine_of(s))[0].tolist()
     powers = 81  # from 2^−40 to 2^40
@@ -138,7 +138,7 @@ def test_what_cannot_be_profiled_is_refused_at_no_cost() -> None:
 
 
 def test_rows_that_are_protected_by_themselves_have_bounds_and_no_caps() -> None:
-    with gt.protect(trips(), unit=gt.ROW, budget=PLENTY, name="trips", threads=1) as s:
+    with gt.protect(trips(), unit=gt.ROW, budget=PLENTY, name="trips", engine={"threads": 1}) as s:
         profile = s.profile(columns=["amount"]).answer(epsilon=9_000)
         assert profile.bounds_at("0.99") == {"amount": (-64, 64)}
         assert profile.caps() == {}
@@ -264,7 +264,9 @@ def test_a_profile_of_another_version_says_nothing(tmp_path: Path) -> None:
         s.profile().answer(epsilon=1)
     more = pl.concat([trips(), trips()[:5]])
     domains = {"region": ["north", "south", "west"], "amount": (-50, 50)}
-    with gt.protect(more, unit="person", budget=PLENTY, name="trips", ledger=place, domains=domains, threads=1) as s:
+    with gt.protect(
+        more, unit="person", budget=PLENTY, name="trips", ledger=place, domains=domains, engine={"threads": 1}
+    ) as s:
         assert paid_profiles(mechanism_of(s), "trips") == []
 
 

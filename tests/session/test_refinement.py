@@ -116,8 +116,10 @@ def test_a_pooled_analyst_refines_an_answer_once_however_often_it_was_asked() ->
     budget: Any = gt.ApproxDP(20, "1e-3")
     with gt.ledger.open(":memory:") as ledger:
         ledger.population("p", budget=budget, unit="u", analysts="pooled")
-        said: dict[str, Any] = {"domains": {"g": ["a", "b", "c"]}, "rows_per_person": 1, "population": "p"}
-        with gt.protect({"t": table}, unit="u", budget=budget, ledger=ledger, **said) as session:
+        said: dict[str, Any] = {"domains": {"g": ["a", "b", "c"]}, "rows_per_person": 1}
+        with gt.protect(
+            {"t": table}, unit="u", budget=budget, ledger=gt.ledger.at(ledger, population="p"), **said
+        ) as session:
             for name in ("ann", "bob"):
                 ledger.analyst(name, datasets=["t"], budget=gt.ApproxDP(5, "1e-4"))
             ann, bob = session.as_analyst("ann"), session.as_analyst("bob")

@@ -120,7 +120,11 @@ def test_what_a_record_holds_does_not_depend_on_rows() -> None:
 def test_ids_that_name_nothing_of_this_table_are_refused_alike() -> None:
     with gt.ledger.open(":memory:") as book:
         other = gt.protect(
-            ROWS.head(90), unit="p", budget=gt.PureDP(9), ledger=book, name="other", new_population="others"
+            ROWS.head(90),
+            unit="p",
+            budget=gt.PureDP(9),
+            ledger=gt.ledger.at(book, new_population="others"),
+            name="other",
         )
         with other, small_session(ledger=book, new_population="people") as s:
             theirs = other.sql("SELECT COUNT(*) AS n FROM other").answer(epsilon=1, rows_per_person=3)

@@ -86,7 +86,7 @@ def test_a_counter_that_was_paid_by_a_share_goes_on_free_with_a_new_version(tmp_
 
 def test_a_far_comparison_is_followed_by_its_count_whoever_was_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = pl.DataFrame({"a": [0] * 36_000 + [1] * 4_000})
-    options: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ApproxDP(8, "1e-6"), "domains": {"a": [0, 1]}, "table": "t"}
+    options: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ApproxDP(8, "1e-6"), "domains": {"a": [0, 1]}, "name": "t"}
 
     def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt

@@ -12,6 +12,7 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from giveortake.answers.terms import Caps
+from giveortake.configuration import protection_arguments
 from giveortake.errors import AllowanceExceeded, BudgetExceeded, QueryFailed
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
@@ -33,7 +34,7 @@ BY_CARRIER = "SELECT carrier, COUNT(*) AS n FROM flights GROUP BY carrier"
 
 def session(**more: Any) -> Session:
     options: dict[str, Any] = {"unit": "tail", "budget": gt.ApproxDP("1", "1e-6"), "domains": DOMAINS, "threads": 1}
-    return gt.protect({"flights": FLIGHTS}, **options | more)
+    return gt.protect({"flights": FLIGHTS}, **protection_arguments(options | more))
 
 
 def test_a_refusal_says_what_was_asked_of_whose_budget_and_that_nothing_was_charged() -> None:

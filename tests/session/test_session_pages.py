@@ -24,9 +24,8 @@ def opened(name: str = "trips", **said: Any) -> gt.session.Session:
         budget=gt.PureDP(2),
         domains=domains,
         name=name,
-        groups_per_person=2,
-        rows_per_group=3,
         **said,
+        caps={"groups_per_person": 2, "rows_per_group": 3},
     )
 
 

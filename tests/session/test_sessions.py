@@ -447,7 +447,7 @@ def test_a_locked_engine_reads_and_writes_nothing_else(tmp_path: Path) -> None:
 @all_cases("seconds", [0, -1, "5", float("nan"), float("inf"), True])
 def test_limits_of_time_are_positive_numbers(seconds: object) -> None:
     with pytest.raises(gt.errors.InvalidParameter, match="seconds"):
-        gt.protect(pl.DataFrame({"p": [1]}), unit="p", budget=gt.PureDP(1), seconds=seconds)  # type: ignore[arg-type]
+        gt.protect(pl.DataFrame({"p": [1]}), unit="p", budget=gt.PureDP(1), engine={"seconds": seconds})  # type: ignore[arg-type]
 
 
 def test_an_address_without_a_table_is_refused_and_a_closed_session_can_be_shown() -> None:

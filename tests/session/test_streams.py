@@ -12,6 +12,7 @@ import pytest
 
 import giveortake as gt
 from engine_places import OTHERS, place
+from giveortake.configuration import protection_arguments
 from giveortake.mechanisms import DiscoveredHistogram, Laplace
 from giveortake.session import storage
 from waiting import LONGEST
@@ -48,7 +49,7 @@ def session(source: Any = None, **more: Any) -> gt.session.Session:
         "rows_per_group": 4,
         **more,
     }
-    return gt.protect(table() if source is None else source, **options)
+    return gt.protect(table() if source is None else source, **protection_arguments(options))
 
 
 def columns(stream: Any) -> dict[str, list[Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 import giveortake as gt
+from giveortake.configuration import protection_arguments
 from giveortake.session import Session
 
 ROWS = pl.DataFrame(
@@ -25,7 +26,7 @@ IN_SUBQUERY = "SELECT k, COUNT(*) AS n FROM (SELECT {} AS k FROM stays) GROUP BY
 
 def session(unit: Any = gt.ROW, **more: Any) -> Session:
     options: dict[str, Any] = {"unit": unit, "budget": gt.ApproxDP(10**6, "0.1"), "domains": BOUNDS} | more
-    return gt.protect(ROWS, name="stays", threads=1, **options)
+    return gt.protect(ROWS, **protection_arguments({"name": "stays", "threads": 1, **options}))
 
 
 def test_a_misspelt_category_is_remarked_before_and_after_and_what_may_occur_is_not() -> None:

@@ -15,6 +15,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.compile import Spend
+from giveortake.configuration import protection_arguments
 from giveortake.engines import Component, KeyColumn, Quantum, Summand, VectorSum
 from giveortake.errors import BudgetExceeded, InvalidParameter, MechanismSpent, QueryRefused
 from giveortake.mechanisms.vectors import VectorNoise
@@ -39,7 +40,7 @@ ROWS: dict[str, list[Any]] = {
 
 def session(rows: dict[str, list[Any]] | None = None, **more: Any) -> Session:
     usual: dict[str, Any] = {"unit": "who", "budget": gt.GaussianDP(1), "domains": DOMAINS, "name": "t"}
-    return gt.protect(pl.DataFrame(ROWS if rows is None else rows), **usual | more)
+    return gt.protect(pl.DataFrame(ROWS if rows is None else rows), **protection_arguments(usual | more))
 
 
 def _asked(data: LearningData, shape: str, bound: int) -> VectorSum:

@@ -61,7 +61,7 @@ def test_how_many_rows_a_mean_needs_is_said_before_it_is_paid_and_compared_with_
 
 def test_a_sum_is_compared_with_the_greatest_sum_and_not_with_a_number_of_rows() -> None:
     table = trips().with_columns(amount=pl.col("amount").cast(pl.Int64))
-    said: dict[str, Any] = {"unit": "person", "budget": PLENTY, "name": "trips", "threads": 1}
+    said: dict[str, Any] = {"unit": "person", "budget": PLENTY, "name": "trips"}
     with gt.protect(table, domains={"amount": (-50, 50)}, **said) as made:
         made.profile().answer(epsilon=100)
         total = made.sql("SELECT SUM(amount) AS s FROM trips")

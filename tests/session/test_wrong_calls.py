@@ -16,6 +16,7 @@ import pytest
 import giveortake as gt
 from giveortake.client.connection import Connection
 from giveortake.client.session import RemoteQuery
+from giveortake.configuration import protection_arguments
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, QueryRefused
 from giveortake.session import protection
 
@@ -45,7 +46,7 @@ def _protected(source: Any = FRAME, **more: Any) -> Any:
         "budget": gt.ApproxDP(9, "1e-6"),
         "domains": {"x": (0, 9), "c": ["a", "b"], "c2": ["a", "b"], "at": YEAR, "day": YEAR},
     }
-    return gt.protect(source, rows_per_person=1, **{"table": "people", **options, **more})
+    return gt.protect(source, rows_per_person=1, **protection_arguments({"name": "people", **options, **more}))
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +103,7 @@ WRONG: list[tuple[str, Call]] = [
     ("budget", lambda w: _protected(budget=1)),
     ("budget", lambda w: _protected(budget=(1, 1e-6))),
     ("delta", lambda w: w.gt.ApproxDP("1e-6", 1)),
-    ("table", lambda w: _protected(table=5)),
+    ("name", lambda w: _protected(name=5)),
     ("unit", lambda w: _protected(FRAME.set_index("u"))),
     ("unit", lambda w: _protected(unit="lasting")),
     ("unit", lambda w: _protected(FRAME.assign(u=[1, 2, np.nan]))),
@@ -290,7 +291,7 @@ def test_no_refusal_tells_what_is_in_a_table(world: Any) -> None:
         lambda table: world.s.batch(table).answer(epsilon=1),
         world.s.table,
         lambda table: world.q.answer(epsilon=table),
-        lambda table: _protected(table=table),
+        lambda table: _protected(name=table),
         lambda table: _protected(domains=table),
     ]
     for name, table in TABLES.items():

@@ -18,7 +18,7 @@ def test_undeclared_values_of_one_column_do_not_move_the_others(undeclared: str 
     rows = [("north", "flu")] * 900 + [("north", undeclared)] * 2000 + [("south", "cold")] * 600
     frame = pl.DataFrame(rows, schema=["region", "reason"], orient="row")
     domains = {"region": ["north", "south"], "reason": ["flu", "cold"]}
-    with gt.protect(frame, unit=gt.ROW, budget=gt.ApproxDP(50, "1e-6"), domains=domains, table="visits") as session:
+    with gt.protect(frame, unit=gt.ROW, budget=gt.ApproxDP(50, "1e-6"), domains=domains, name="visits") as session:
         notes = gt.synth.quote(session, **ASKED).notes  # type: ignore[arg-type]
         (left_out,) = [note for note in notes if "undeclared" in note]
         made = gt.synth.synthesize(session, **ASKED)  # type: ignore[arg-type]

@@ -33,7 +33,7 @@ def _session(bounds: Any = (0, 1000), gains: Any = None, kind: Any = pl.Float64)
         gains[-CAPPED:] = 5000.0  # beyond the bound, at which they are clamped
     frame = pl.DataFrame({"gain": pl.Series(gains).cast(kind), "sex": drawn.choice(["f", "m"], ROWS)})
     domains = {"gain": bounds, "sex": ["f", "m"]}
-    return gt.protect(frame, unit=gt.ROW, budget=gt.ApproxDP(8, "1e-6"), domains=domains, table="people")
+    return gt.protect(frame, unit=gt.ROW, budget=gt.ApproxDP(8, "1e-6"), domains=domains, name="people")
 
 
 @pytest.mark.parametrize("bins", [6, [0, 0, 100, 1000, 1000]], ids=["by quantiles", "listed"])
@@ -110,7 +110,7 @@ def test_each_of_few_whole_numbers_has_a_bin() -> None:
 def test_rows_are_written_as_csv_without_formulas(tmp_path: Path) -> None:
     frame = pl.DataFrame({"name": ["=1+1", "b"] * 50, "sex": ["f", "m"] * 50})
     domains = {"name": ["=1+1", "b"], "sex": ["f", "m"]}
-    with gt.protect(frame, unit=gt.ROW, budget=gt.ApproxDP(8, "1e-6"), domains=domains, table="people") as session:
+    with gt.protect(frame, unit=gt.ROW, budget=gt.ApproxDP(8, "1e-6"), domains=domains, name="people") as session:
         made = gt.synth.synthesize(session, **ASKED | {"columns": ["name", "sex"]})
     made.to_csv(tmp_path / "rows.csv")
     text = made.to_csv()

@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from giveortake.configuration import protection_arguments
 from giveortake.errors import BudgetExceeded, InvalidParameter, NotFound, QueryRefused
 from giveortake.plan import Kind
 from giveortake.privacy import events
@@ -54,8 +55,8 @@ def _frame() -> pl.DataFrame:
 
 
 def _session(**more: Any) -> Session:
-    usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ApproxDP(3, "1e-6"), "domains": DOMAINS, "table": "people"}
-    return gt.protect(_frame(), **usual | more)
+    usual: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ApproxDP(3, "1e-6"), "domains": DOMAINS, "name": "people"}
+    return gt.protect(_frame(), **protection_arguments(usual | more))
 
 
 @pytest.fixture(scope="module")

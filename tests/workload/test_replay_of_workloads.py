@@ -103,8 +103,7 @@ def _session(mode: Mode, tables: list[list[dict[str, Any]]]) -> Session:
     return gt.protect(
         {f"t{place}": pl.DataFrame(rows, schema=schema) for place, rows in enumerate(tables)},
         unit=mode.unit,
-        budget=gt.ApproxDP(10, "1e-6"),
-        neighbours=mode.neighbours,
+        budget=gt.ApproxDP(10, "1e-6", neighbours=mode.neighbours),
         domains={f"t{place}": DOMAINS for place in range(len(tables))},
         **said,
     )
@@ -230,8 +229,7 @@ def _nearly_declared(unit: Any, rows: int) -> float:
     session = gt.protect(
         {f"t{place}": table for place, table in enumerate(tables)},
         unit=unit,
-        budget=gt.GaussianDP(10),
-        neighbours="change-one",
+        budget=gt.GaussianDP(10, neighbours="change-one"),
         domains={f"t{place}": WIDE for place in range(2)},
         **said,
     )

@@ -18,6 +18,7 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from giveortake.compile import Caps, Spend
+from giveortake.configuration import protection_arguments
 from giveortake.errors import BudgetExceeded, InvalidParameter, NotFound, QueryRefused
 from giveortake.session.quotes import Quote
 from giveortake.session.session import mechanism_of
@@ -54,7 +55,7 @@ def _people(count: int = 400, seed: int = 1) -> pl.DataFrame:
 
 def _session(table: pl.DataFrame | None = None, **more: Any) -> gt.session.Session:
     said: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ZCDP(100), "domains": DOMAINS} | more
-    return gt.protect({"people": _people() if table is None else table}, **said)
+    return gt.protect({"people": _people() if table is None else table}, **protection_arguments(said))
 
 
 def _total(answer: WorkloadAnswer) -> float:

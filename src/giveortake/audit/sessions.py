@@ -88,13 +88,11 @@ class Sessions:
             return protect(
                 sources,
                 unit=self.unit,
-                budget=_BUDGET,
+                budget=replace(_BUDGET, neighbours=self.neighbours),
                 domains=self.domains,
-                neighbours=self.neighbours,
                 public=public,
-                memory="200MB",
-                threads=1,
-                **dict(self.caps),  # type: ignore[arg-type]  # (names of caps, and numbers)
+                engine={"memory": "200MB", "threads": 1},
+                caps=dict(self.caps),
             )
 
         return Pipeline(opened_anew)

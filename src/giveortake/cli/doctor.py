@@ -99,7 +99,7 @@ def _stored_columns(section: Configuration, paths: Iterable[str]) -> Mapping[str
 def columns_lost_since(file: str, ledger: Ledger) -> tuple[str, str] | None:
     """The columns of a table in its ledger, which holds no other table, that its file lacks."""
     datasets = [level for level in ledger.levels() if level.kind == "data set"]
-    if len(datasets) != 1 or table_name(file, None, None) != datasets[0].name:
+    if len(datasets) != 1 or table_name(file, None) != datasets[0].name:
         return None
     columns = (ledger.domains(datasets[0].name) or {}).get(datasets[0].name, {})
     return _missing_columns(file, datasets[0].unit.column, set(columns), None)

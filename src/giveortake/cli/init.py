@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     folder = Path.cwd() if arguments.output == "-" else output.absolute().parent
     text = draft(
         Path(os.path.relpath(path, folder)).as_posix(),
-        table_name(path, None, None),
+        table_name(path, None),
         columns,
         arguments.table,
         _USUAL if arguments.output == "-" else arguments.output,

@@ -13,6 +13,7 @@ import re
 import shlex
 import sys
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from giveortake import session as sessions
 from giveortake.advice import on
 from giveortake.answers.terms import CAP_TERMS, TERMS
 from giveortake.configuration import configurations, parse_budget, select_section
-from giveortake.engines.protocol import is_address
+from giveortake.engines.protocol import is_address, with_table
 from giveortake.errors import ApprovalRequired, GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound
 from giveortake.exact import MOST_DIGITS, decimal, percent, rational
 from giveortake.ledger import Ledger
@@ -30,6 +31,7 @@ from giveortake.ledger.discovery import MEMORY, require_no_other_configuration, 
 from giveortake.ledger.opening import rehearsal
 from giveortake.plan.question import span_of
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP
+from giveortake.privacy.guarantee import checked_neighbours
 from giveortake.session.protection import table_name
 
 if TYPE_CHECKING:
@@ -334,20 +336,23 @@ def _same_as_before(arguments: argparse.Namespace) -> str | None:
 
 def _protected(arguments: argparse.Namespace, ledger: str | Ledger) -> Session:
     return sessions.protect(
-        arguments.file,
+        with_table(arguments.file, arguments.table),
         unit=arguments.unit,
-        budget=promise(arguments.budget, arguments.budget_delta),
+        budget=replace(
+            promise(arguments.budget, arguments.budget_delta),
+            neighbours=checked_neighbours(arguments.neighbours or "add-remove"),
+        ),
         domains=dict(_domain(text) for text in arguments.domain),
         public=dict(_pair("--public", text, "regions=regions.csv") for text in arguments.public),
-        neighbours=arguments.neighbours or "add-remove",
         name=arguments.name,
-        table=arguments.table,
-        ledger=ledger,
-        mark=None if ledger == MEMORY or isinstance(ledger, Ledger) else arguments.mark,
-        population=arguments.population,
-        new_population=arguments.new_population,
+        ledger=ledgers.at(
+            ledger,
+            mark=None if ledger == MEMORY or isinstance(ledger, Ledger) else arguments.mark,
+            population=arguments.population,
+            new_population=arguments.new_population,
+        ),
         analyst=arguments.analyst,
-        cache=_cache(arguments),
+        engine={} if (cache := _cache(arguments)) is None else {"cache": cache},
     )
 
 
@@ -378,8 +383,6 @@ def _from_toml(arguments: argparse.Namespace, ledger: str | Ledger) -> Session:
             "--ledger", arguments.ledger, f"is already set in {arguments.file}", hint="leave it out, or change the file"
         )
     overrides: dict[str, Any] = {} if arguments.analyst is None else {"analyst": arguments.analyst}
-    if isinstance(ledger, Ledger):
-        overrides["mark"] = None
     return section.open(ledger=ledger, cache=_cache(arguments), **overrides)
 
 
@@ -464,7 +467,7 @@ def expected_name(arguments: argparse.Namespace) -> str:
     """What the table will be called in the ledger."""
     if Path(arguments.file).suffix.lower() == ".toml":
         return select_section(configurations(arguments.file), arguments.table).name
-    return table_name(arguments.file, arguments.name, arguments.table)
+    return table_name(with_table(arguments.file, arguments.table), arguments.name)
 
 
 def question(arguments: argparse.Namespace) -> str:

@@ -285,6 +285,26 @@ def table_in(source: str) -> str | None:
     return tables[-1].rpartition(".")[2] if tables else None
 
 
+def file_and_table(source: Any) -> tuple[Any, str | None]:
+    """A source, and the table that `?table=` names in a file with several; an address keeps its own.
+
+    >>> file_and_table("clinic.duckdb?table=visits"), file_and_table("visits.csv")
+    (('clinic.duckdb', 'visits'), ('visits.csv', None))
+    """
+    if not isinstance(source, str) or is_address(source) or _TABLE not in source:
+        return source, None
+    file, _, table = source.rpartition(_TABLE)
+    return file, table
+
+
+_TABLE = "?table="
+
+
+def with_table(source: str, table: str | None) -> str:
+    """A source that names its table."""
+    return source if table is None else f"{source}{'&' if '?' in source else '?'}table={table}"
+
+
 def _knows(backend: Backend, source: object) -> bool:
     if isinstance(source, str) and is_address(source):
         return source.partition("://")[0].strip().lower() in backend.schemes

@@ -55,7 +55,7 @@ _MESSAGES: dict[FailureCause, tuple[str, str]] = {
     ),
     "storage": (
         "the answer could not be written",
-        "make room in the folder of the ledger, or pass gt.protect(…, spool=) another one",
+        "make room in the folder of the ledger, or name another one: gt.ledger.at(…, spool=…)",
     ),
     "defect": (
         "an error came up that no question should lead to",

@@ -290,7 +290,7 @@ class _Descent:
         if data.budget.neighbours == "change-one":
             raise Unprovable(
                 "sampling of persons has no price where a person is changed",
-                hint='neighbours="add-remove" in gt.protect',
+                hint='a budget with neighbours="add-remove"',
             )
         condition = complete_and_declared(data.schema, (*used_features, target_feature))
         most = None if data.relation.most_rows else 1

@@ -11,6 +11,7 @@
 """
 
 from giveortake.ledger.chain.entries import Entry
+from giveortake.ledger.discovery import LedgerLocation, at
 from giveortake.ledger.ledger import Ledger
 from giveortake.ledger.opening import backup, move, reindex, restore
 from giveortake.ledger.opening import open_ledger as open  # noqa: A004 (gt.ledger.open is its name)
@@ -29,6 +30,7 @@ __all__ = [
     "Charge",
     "Entry",
     "Ledger",
+    "LedgerLocation",
     "Principal",
     "Registered",
     "ReleaseRecord",
@@ -36,6 +38,7 @@ __all__ = [
     "TokenRecord",
     "TrialFilter",
     "Verification",
+    "at",
     "backup",
     "move",
     "open",

@@ -1,4 +1,4 @@
-"""Find ledgers beside a table's file: with two of them, the same people would have two budgets."""
+"""Where ledgers are: the one of a session, and others beside a table's file, which would be a second budget."""
 
 from __future__ import annotations
 
@@ -6,20 +6,86 @@ import os
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 from giveortake.advice import Advice
-from giveortake.engines.protocol import is_address
-from giveortake.errors import SameTable, safe_text
+from giveortake.engines.protocol import file_and_table, is_address
+from giveortake.errors import InvalidParameter, SameTable, safe_text
+from giveortake.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from giveortake.exact import Number
+
 
 MEMORY = ":memory:"  # the place of a ledger that is forgotten with its session
 ABOVE = 4  # folders above a file in which a TOML file may be about it
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LedgerLocation:
+    """Where a ledger is, and how a table joins it; `gt.ledger.at` makes one."""
+
+    ledger: str | os.PathLike[str] | Ledger | None
+    mark: str | os.PathLike[str] | None = None
+    population: str | None = None
+    new_population: str | None = None
+    failures: Number | None = None
+    owner_confirms: str | None = None
+    by: str | None = None
+    spool: str | os.PathLike[str] | None = None
+
+    @property
+    def path(self) -> str | None:
+        """The path or address of the ledger; None if it is in memory because none was stated."""
+        if isinstance(self.ledger, Ledger):
+            name = self.ledger.chain.store.name
+            return MEMORY if name == "memory" else name
+        return None if self.ledger is None else str(self.ledger)
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether it outlives its session."""
+        return self.path not in {None, MEMORY}
+
+
+def at(
+    ledger: str | os.PathLike[str] | Ledger | None = None,
+    *,
+    mark: str | os.PathLike[str] | None = None,
+    population: str | None = None,
+    new_population: str | None = None,
+    failures: Number | None = None,
+    owner_confirms: str | None = None,
+    by: str | None = None,
+    spool: str | os.PathLike[str] | None = None,
+) -> LedgerLocation:
+    """Where the ledger of a session is, with all that can be said of it: `gt.protect(…, ledger=gt.ledger.at(path, …))`.
+
+    `ledger` is a path, the URL of a database, or an open ledger. `mark` is the path of its high-water mark, if that is
+    not in the state folder (`$GIVEORTAKE_STATE`, or the user's own). If the ledger has a population already,
+    `population` says that the table is about the same people, and `new_population` that it is about others. `failures`
+    is how many questions may run out of memory or time before the custodian has to look, 3 unless stated. `spool` is
+    the folder of answers with very many groups, beside the ledger unless stated. `owner_confirms`, which is recorded,
+    says why a table may have a second budget. `by` is who protects it, for the ledger.
+
+    >>> at("visits.ledger", population="patients").path
+    'visits.ledger'
+    """
+    if ledger is not None and not isinstance(ledger, str | os.PathLike | Ledger):
+        raise InvalidParameter(
+            "ledger", ledger, "is neither a ledger nor where one is kept", hint='pass a path: ledger="visits.ledger"'
+        )
+    if mark is not None and (ledger is None or isinstance(ledger, Ledger)):
+        raise InvalidParameter(
+            "mark", str(mark), "goes only with a ledger that is opened by its path", hint='pass ledger="visits.ledger"'
+        )
+    return LedgerLocation(ledger, mark, population, new_population, failures, owner_confirms, by, spool)
 
 
 def usual_ledger(file: str) -> str:
@@ -94,7 +160,7 @@ def require_no_other_configuration(file: str) -> None:
 def files_of(source: Any) -> list[str]:
     """The files that a source names; addresses and tables in memory are not files."""
     if isinstance(source, str | Path):
-        return [] if is_address(source) else [str(source)]
+        return [] if is_address(source) else [str(file_and_table(source)[0])]
     if isinstance(source, Mapping):
         return [file for part in source.values() for file in files_of(part)]
     return [file for part in source for file in files_of(part)] if isinstance(source, list | tuple) else []

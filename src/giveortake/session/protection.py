@@ -16,23 +16,29 @@ from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
-from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from giveortake import ledger as ledgers
 from giveortake.compile import Caps, CustodianCaps
 from giveortake.compile.sensitivity import nothing_to_cap
-from giveortake.engines.protocol import HERE, is_address, open_engine, place_of, require_tables, table_in
+from giveortake.engines.protocol import (
+    HERE,
+    file_and_table,
+    is_address,
+    open_engine,
+    place_of,
+    require_tables,
+    table_in,
+)
 from giveortake.engines.runtime import CacheFolder
 from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, QueryFailed, did_you_mean
-from giveortake.ledger.discovery import MEMORY, require_one_budget
+from giveortake.ledger.discovery import MEMORY, LedgerLocation, at, require_one_budget
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
 from giveortake.plan.domains import declared, is_number, is_pair_of_dates
 from giveortake.plan.relations import store_instead
 from giveortake.privacy import ROW, Guarantee, Unit
 from giveortake.privacy import unit as unit_of
-from giveortake.privacy.guarantee import checked_neighbours
 from giveortake.session.mechanism import InteractiveMechanism, PreparedQuestions
 from giveortake.session.session import Session
 from giveortake.session.storage import Spool
@@ -40,11 +46,9 @@ from giveortake.session.storage import Spool
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from giveortake.compile.sensitivity import CapsRole
     from giveortake.engines import Engine, Source
     from giveortake.exact import Number
     from giveortake.mechanisms.vectors import Trusted
-    from giveortake.privacy.guarantee import Neighbours
 
 
 def require_persons(loaded: Source, person: str) -> None:
@@ -115,6 +119,31 @@ WORD_FOR_ROWS = "row"  # where a unit is given as a text
 _CODE = re.compile(r"\w{1,64}@[\w.-]{1,64}")
 _MOST_PUBLIC_KEYS = 10_000
 _MOST_SECONDS = 10**6
+MEMORY_OF_ENGINE = "1500MB"
+
+
+class EngineSettings(TypedDict, total=False):
+    """Limits of an engine."""
+
+    memory: str
+    threads: int
+    seconds: float
+    cache: str | Path
+
+
+class CapsSettings(TypedDict, total=False):
+    """The custodian's caps; with `maximum`, no question may say more."""
+
+    groups_per_person: Number
+    rows_per_group: Number
+    rows_per_person: Number | Mapping[str, Number]
+    maximum: bool
+
+
+class VersionSettings(TypedDict, total=False):
+    """What is said of a version of the tables."""
+
+    appended: bool
 
 
 def protect(
@@ -123,108 +152,95 @@ def protect(
     unit: Unit | str,
     budget: Guarantee,
     domains: Mapping[str, Any] | None = None,
-    ledger: str | Path | ledgers.Ledger | None = None,
-    neighbours: Neighbours = "add-remove",
     public: Mapping[str, Any] | None = None,
-    groups_per_person: Number | None = None,
-    rows_per_group: Number | None = None,
     rows_per_person: Number | Mapping[str, Number] | None = None,
-    caps: CapsRole = "default",
+    caps: Mapping[str, Any] | Literal["maximum"] | None = None,
+    ledger: str | Path | ledgers.Ledger | LedgerLocation | None = None,
+    engine: EngineSettings | None = None,
     name: str | None = None,
-    table: str | None = None,
-    population: str | None = None,
-    new_population: str | None = None,
     analyst: str | None = None,
-    owner_confirms: str | None = None,
-    mark: str | Path | None = None,
-    failures: int | None = None,
-    spool: str | Path | None = None,
-    memory: str = "1500MB",
-    threads: int | None = None,
-    seconds: float | None = None,
-    cache: str | Path | None = None,
-    by: str | None = None,
     trusted: Mapping[str, Trusted] | None = None,
-    appended: bool = False,
+    version: VersionSettings | None = None,
 ) -> Session:
     """Put a table, or several tables about the same people, behind a privacy budget.
 
     `source` is a path (CSV, Parquet, DuckDB), a list of Parquet files, or a Polars, pandas or Arrow table; a table that
     stays where it is: `postgresql://…/db?table=trips`, a Spark DataFrame, a table of the active Spark session, or
-    `spark://…?table=trips`; a dictionary of names and sources for several tables in one place. `unit` is the column
-    that names a person, in every table, or `gt.ROW`; the text "row" means the latter where no column is called that.
-    `domains` states what columns may hold: bounds `(0, 500)`, categories `["north", …]`, or a dictionary of both.
-    `public` are tables that everybody may know.
+    `spark://…?table=trips`; a dictionary of names and sources for several tables in one place. Of a DuckDB file with
+    several tables, `clinic.duckdb?table=visits` names one. `name` is that of the data set, and of its one table. `unit`
+    is the column that names a person, in every table, or `gt.ROW`; the text "row" means the latter where no column is
+    called that. Which tables are neighbours is part of the budget: `gt.PureDP(1, neighbours="change-one")`. `domains`
+    states what columns may hold: bounds `(0, 500)`, categories `["north", …]`, or a dictionary of both. `public` are
+    tables that everybody may know.
 
-    `groups_per_person`, `rows_per_group` and `rows_per_person`, a number or `{table: number}`, cap how much of one
-    person counts where a question does not say so itself; with `caps="maximum"` no question may say more. Without any,
-    questions state their own.
+    `rows_per_person`, a number or `{table: number}`, caps how much of one person counts where a question does not say
+    so itself, and so does `caps`, with `{"groups_per_person": 5, "rows_per_group": 3}`. With `"maximum": True` in it,
+    or `caps="maximum"`, no question may say more. Without any, questions state their own.
 
-    Answers with very many keys are kept in files in the folder `spool`, beside the ledger unless stated.
-    `memory` and `threads` are limits for what runs here, `seconds` one for every question. In the folder `cache`, if it
-    is stated, a loaded copy of a large CSV file is kept for its user alone: the same file is not parsed again.
-    Parsed questions are kept there too.
+    Without `ledger` what was spent is kept in memory only, and forgotten with the session. It is a path, the URL of a
+    database, an open ledger, or any of these with what else is to be said of it: `gt.ledger.at(path, mark=…,
+    population=…)`. A file that has a ledger beside it already (`trips.csv.ledger`, or the one that a TOML file there
+    names) is refused with any other, or none (`SameTable`): the same people would have two budgets. `ledger=":memory:"`
+    states that nobody else will see the answers.
 
-    Without `ledger` what was spent is kept in memory only, and forgotten with the session. A file that has a ledger
-    beside it already (`trips.csv.ledger`, or the one that a TOML file there names) is refused with any other, or
-    none (`SameTable`): the same people would have two budgets. `ledger=":memory:"` states that nobody else will see the
-    answers; `owner_confirms`, which is recorded, overrides the refusal. `mark` says where the ledger's mark is kept, if
-    not in the state folder (`$GIVEORTAKE_STATE`, or the user's own). If the ledger has a population already,
-    `population` says that this table is about the same people, and `new_population` that it is about others.
-    `failures` is how many questions may run out of memory or time before the custodian has to look, 3 unless stated.
-    `by` is the name of whoever protects the table, for the ledger.
+    `engine` has limits for what runs here, `{"memory": "4GB", "threads": 2}`, and for every question, `"seconds"`. In
+    the folder `"cache"`, if it is stated, a loaded copy of a large CSV file is kept for its user alone: the same file
+    is not parsed again. Parsed questions are kept there too.
 
     `trusted` is the custodian's own code, `{"name@version": function}`, that this session may name in `gt.learn.sgd`:
     it is called with rows. Sessions of analysts have none.
 
-    `appended` is the custodian's word that every version of the tables holds all rows of the versions before it, as
-    they were. Counters go on from one version to the next only then: how much of one person they count rests on it.
+    `version={"appended": True}` is the custodian's word that every version of the tables holds all rows of the versions
+    before it, as they were. Counters go on from one version to the next only then: how much of one person they count
+    rests on it.
     """
     code = _trusted(trusted, analyst)
     privacy_unit = _unit(unit)
-    checked_neighbours(neighbours)
-    promise = _budget(budget, privacy_unit, neighbours)
-    stated: Any = (groups_per_person, rows_per_group, rows_per_person)  # numbers; caps are whole ones
-    stated_caps = Caps(*stated)
+    promise = _budget(budget, privacy_unit)
+    stated_caps, role = _stated_caps(rows_per_person, caps)
     if privacy_unit == ROW and stated_caps.stated:
         raise nothing_to_cap()
+    settings = _settings("engine", engine, EngineSettings)
+    seconds, cache = settings.get("seconds"), settings.get("cache")
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if seconds is not None and not (is_number and 0 < seconds <= _MOST_SECONDS):
         raise InvalidParameter("seconds", seconds, "is not a positive number of seconds")
+    appended = _settings("version", version, VersionSettings).get("appended", False)
+    if not isinstance(appended, bool):
+        raise InvalidParameter("appended", appended, "is neither True nor False")
     if not isinstance(source, Mapping):
-        table_name(source, name, table)  # an address that names no table is refused before anything is opened
-    if mark is not None and (ledger is None or isinstance(ledger, ledgers.Ledger)):
-        raise InvalidParameter(
-            "mark", str(mark), "goes only with a ledger that is opened by its path", hint='pass ledger="visits.ledger"'
-        )
-    ledger_path = _ledger_path(ledger)
+        table_name(source, name)  # an address that names no table is refused before anything is opened
+    location = ledger if isinstance(ledger, LedgerLocation) else at(ledger)
     require_tables(source)
-    if owner_confirms is None:
-        require_one_budget(source, ledger_path)
+    if location.owner_confirms is None:
+        require_one_budget(source, location.path)
     if public is not None and not isinstance(public, Mapping):
         raise InvalidParameter("public", HIDDEN, "does not name its tables", hint='public={"regions": table}')
     if domains is not None and not isinstance(domains, Mapping):
         raise InvalidParameter("domains", domains, "says of no column what it holds", hint='domains={"fee": (0, 500)}')
     declared_domains = dict(domains or {})
     cache_folder = None if cache is None else Path(cache).absolute()
-    engine = open_engine(source, memory=memory, threads=threads, seconds=seconds, cache=cache_folder)
+    opened_engine = open_engine(
+        source,
+        memory=settings.get("memory", MEMORY_OF_ENGINE),
+        threads=settings.get("threads"),
+        seconds=seconds,
+        cache=cache_folder,
+    )
     try:
-        private, sources = _private_tables(engine, source, privacy_unit, declared_domains, name=name, table=table)
+        private, sources = _private_tables(opened_engine, source, privacy_unit, declared_domains, name)
         if unit == WORD_FOR_ROWS:
             require_no_column_called_row(column for loaded in sources for column, _ in loaded.columns)
-        open_tables = _public_tables(engine, public or {}, {protected.name for protected in private})
+        open_tables = _public_tables(opened_engine, public or {}, {protected.name for protected in private})
         custodian_caps = CustodianCaps.of(
-            stated_caps, [protected.name for protected in private], caps, of_persons=privacy_unit != ROW
+            stated_caps, [protected.name for protected in private], role, of_persons=privacy_unit != ROW
         )
-        engine.lock()
+        opened_engine.lock()
         origin = Origin.of(private, open_tables, custodian_caps.caps.rows_in)
         if seconds is not None:
-            _prepare(engine, origin)
-        opened_ledger = (
-            ledger
-            if isinstance(ledger, ledgers.Ledger)
-            else ledgers.open(MEMORY if ledger is None else str(ledger), mark=mark)
-        )
+            _prepare(opened_engine, origin)
+        shared = location.ledger if isinstance(location.ledger, ledgers.Ledger) else None
+        opened_ledger = shared or ledgers.open(location.path or MEMORY, mark=location.mark)
         domains_of = {
             protected.name: {column: domain.to_dict() for column, domain in protected.columns} for protected in private
         }
@@ -237,21 +253,21 @@ def protect(
             domains=domains_of,
             fingerprint=hashlib.sha256("|".join(loaded.fingerprint for loaded in sources).encode()).hexdigest(),
             first=f"people of {dataset}" if privacy_unit != ROW else f"rows of {dataset}",
-            population=population,
-            new_population=new_population,
-            owner_confirms=owner_confirms,
-            failures=failures,
+            population=location.population,
+            new_population=location.new_population,
+            owner_confirms=location.owner_confirms,
+            failures=location.failures,
             declared=bool(declared_domains),
-            by=by,
-            owned=opened_ledger is not ledger,
+            by=location.by,
+            owned=shared is None,
         )
     except BaseException:
-        engine.close()
+        opened_engine.close()
         raise
     mechanism = InteractiveMechanism(
-        engine=engine,
+        engine=opened_engine,
         ledger=opened_ledger,
-        spool=Spool(_spool_folder(spool, ledger, dataset)),
+        spool=Spool(_spool_folder(location, dataset)),
         origin=origin,
         dataset=dataset,
         population=registered.population,
@@ -267,9 +283,35 @@ def protect(
     return Session(
         mechanism,
         unasked={loaded.name: loaded.unasked for loaded in sources},
-        owns_ledger=not isinstance(ledger, ledgers.Ledger),
-        durable=ledger is not None and str(ledger) != MEMORY,
+        owns_ledger=shared is None,
+        durable=location.is_durable or shared is not None,
     )
+
+
+def _settings(parameter: str, stated: Any, known: type) -> dict[str, Any]:
+    """The settings in a dictionary, those of unknown names refused."""
+    names = list(known.__annotations__)
+    if stated is not None and not isinstance(stated, Mapping):
+        raise InvalidParameter(parameter, stated, "is not a dictionary", hint=f"its names are {', '.join(names)}")
+    for name, setting in (stated or {}).items():
+        if name not in names:
+            raise InvalidParameter(
+                f"{parameter}[{name!r}]",
+                setting,
+                "is unknown",
+                hint=f"{did_you_mean(str(name), names)}known: {', '.join(names)}",
+            )
+    return {name: setting for name, setting in (stated or {}).items() if setting is not None}
+
+
+def _stated_caps(rows_per_person: Any, caps: Any) -> tuple[Caps, str]:
+    """The custodian's caps, and whether they are defaults or maxima."""
+    stated = {"maximum": True} if caps == "maximum" else caps
+    names = {name: bound for name, bound in _settings("caps", stated, CapsSettings).items() if name != "maximum"}
+    if rows_per_person is not None and names.get("rows_per_person", rows_per_person) != rows_per_person:
+        raise InvalidParameter("rows_per_person", rows_per_person, "contradicts caps['rows_per_person']")
+    bounds = names if rows_per_person is None else {**names, "rows_per_person": rows_per_person}
+    return Caps(**bounds), "maximum" if (stated or {}).get("maximum") else "default"
 
 
 def _trusted(functions: Mapping[str, Trusted] | None, analyst: str | None) -> dict[str, Trusted]:
@@ -304,18 +346,6 @@ def _prepared_questions(cache_folder: Path | None, origin: Origin, declared: lis
     return PreparedQuestions(ReadingCache(CacheFolder(cache_folder), origin, declaration))
 
 
-def _ledger_path(ledger: str | Path | ledgers.Ledger | None) -> str | None:
-    """The place of a ledger, to compare it with the ledgers beside a file; None if none was stated."""
-    if ledger is None or isinstance(ledger, str | PathLike):
-        return None if ledger is None else str(ledger)
-    if not isinstance(ledger, ledgers.Ledger):
-        raise InvalidParameter(
-            "ledger", ledger, "is neither a ledger nor where one is kept", hint='pass a path: ledger="visits.ledger"'
-        )
-    name = ledger.chain.store.name
-    return MEMORY if name == "memory" else name
-
-
 def _prepare(engine: Engine, origin: Origin) -> None:
     """Do the slow work before the first question: imports, and the choice of the rows that count.
 
@@ -329,19 +359,19 @@ def _prepare(engine: Engine, origin: Origin) -> None:
             "source",
             HIDDEN,
             f"could not be prepared for rows_per_person: the engine gave up ({failed.cause})",
-            hint="pass a larger memory=; the log names the kind of error",
+            hint='engine={"memory": …} allows more; the log names the kind of error',
         ) from None
 
 
-def _spool_folder(spool: str | Path | None, ledger: str | Path | ledgers.Ledger | None, name: str) -> Path | None:
+def _spool_folder(location: LedgerLocation, name: str) -> Path | None:
     """The folder for large answers: beside the ledger by default; None (a temporary folder) if that is in memory."""
-    if spool is not None:
-        return Path(spool)
-    if _ledger_path(ledger) in {None, MEMORY}:
+    if location.spool is not None:
+        return Path(location.spool)
+    if not location.is_durable:
         return None
-    if isinstance(ledger, ledgers.Ledger) or is_address(str(ledger)):
+    if isinstance(location.ledger, ledgers.Ledger) or is_address(str(location.ledger)):
         return Path(f"{_NAME.sub('_', name)}.answers")
-    return Path(f"{ledger}.answers")
+    return Path(f"{location.ledger}.answers")
 
 
 def require_no_column_called_row(columns: Iterable[str]) -> None:
@@ -364,28 +394,27 @@ def _unit(unit: object) -> Unit:
     raise InvalidParameter("unit", unit, "is neither a column nor gt.ROW", hint='unit="user_id", or unit=gt.ROW')
 
 
-def _budget(budget: object, unit: Unit, neighbours: Neighbours) -> Guarantee:
+def _budget(budget: object, unit: Unit) -> Guarantee:
     if not isinstance(budget, Guarantee):
         pair = isinstance(budget, tuple | list) and len(budget) == 2
         example = 'gt.ApproxDP("1", "1e-6")' if pair else 'gt.PureDP("1")'
         raise InvalidParameter("budget", budget, "is not a promise", hint=f"write, for example, {example}")
     if budget.unit not in {ROW, unit}:
         raise InvalidParameter("budget", budget, f"protects {budget.unit}, but the table protects {unit}")
-    if budget.neighbours not in {"add-remove", neighbours}:
-        raise InvalidParameter("neighbours", neighbours, f"contradicts the budget, which has {budget.neighbours!r}")
-    return replace(budget, unit=unit, neighbours=neighbours)
+    return replace(budget, unit=unit)
 
 
 def _private_tables(
-    engine: Engine, source: Any, unit: Unit, domains: Mapping[str, Any], *, name: str | None, table: str | None
+    engine: Engine, source: Any, unit: Unit, domains: Mapping[str, Any], name: str | None
 ) -> tuple[list[PrivateTable], list[Source]]:
     """The private tables as declared, and their sources in the engine."""
     several = isinstance(source, Mapping)
-    named_sources: dict[str, Any] = dict(source) if several else {table_name(source, name, table): source}
+    named_sources: dict[str, Any] = dict(source) if several else {table_name(source, name): source}
     if not named_sources:
         raise InvalidParameter("source", source, "names no table")
     private_tables, sources, known_columns = [], [], set()
-    for name_of_table, table_source in named_sources.items():
+    for name_of_table, stated_source in named_sources.items():
+        table_source, table = file_and_table(stated_source)
         own = own_domains(domains, name_of_table, several)
         if unit != ROW and unit.column in getattr(getattr(table_source, "index", None), "names", ()):
             raise InvalidParameter(
@@ -495,21 +524,19 @@ def _own_budget(ledger: ledgers.Ledger, name: str, population: str, analyst: str
     return None
 
 
-def table_name(source: Any, name: str | None, table: str | None) -> str:
+def table_name(source: Any, name: str | None) -> str:
     """The name of a table: the stated one, that of the table in a database, or that of the file."""
-    for parameter, stated_name in (("name", name), ("table", table)):
-        if stated_name is not None and not hasattr(stated_name, "encode"):
-            raise InvalidParameter(parameter, stated_name, "is not the name of a table")
+    if name is not None and not hasattr(name, "encode"):
+        raise InvalidParameter("name", name, "is not the name of a table")
     if name is not None:
         return name
+    source, table = file_and_table(source)
     if table is not None:
-        return table.rpartition(".")[2]
+        return table
     if is_address(source):
         name_in_address = table_in(source)
         if name_in_address is None:
-            raise InvalidParameter(
-                "source", HIDDEN, "names no table", hint="add ?table=NAME to the address, or pass table="
-            )
+            raise InvalidParameter("source", HIDDEN, "names no table", hint="add ?table=NAME to the address")
         return name_in_address
     first = source[0] if isinstance(source, Sequence) and not isinstance(source, str) and source else source
     if isinstance(first, str | Path):

@@ -462,7 +462,8 @@ def _attached(connection: duckdb.DuckDBPyConnection, name: str, path: Path, tabl
     chosen_table = table or (tables[0] if len(tables) == 1 else name)
     if chosen_table not in tables:
         raise NotFound(
-            f"the database has no table {chosen_table!r}", hint=f"it has {', '.join(tables) or 'none'}: pass table="
+            f"the database has no table {chosen_table!r}",
+            hint=f"it has {', '.join(tables) or 'none'}: ?table=NAME after the path says which",
         )
     views = connection.execute("SELECT view_name FROM duckdb_views() WHERE database_name = ?", [alias]).fetchall()
     if (chosen_table,) in views:

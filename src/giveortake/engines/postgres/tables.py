@@ -171,7 +171,7 @@ def find(run: Run, schemas: Sequence[str], name: str, table: str) -> Stored:
     if not rows:
         relations = run(f"SELECT c.relname {_TABLES} AND {schema_rank} IS NOT NULL ORDER BY 1")
         names = ", ".join(relation_name for (relation_name,) in relations[:_LISTED]) or "none"
-        raise NotFound(f"the database has no table {table!r}", hint=f"it has {names}: pass table= or ?table=")
+        raise NotFound(f"the database has no table {table!r}", hint=f"it has {names}: add ?table=NAME to the address")
     ((oid, schema, relation, is_watched, can_lock),) = rows
     columns, loose = _columns(run, oid)
     domains = tuple((column, domain) for column, kind in columns if (domain := _domain(kind)) is not None)

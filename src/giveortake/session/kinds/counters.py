@@ -295,7 +295,7 @@ class BoundCounter(Bound[CounterMeasurement]):
             raise QueryRefused(
                 "the table has changed since this counter began: if rows were taken out or changed, a person could "
                 "count again in every period; nothing was drawn",
-                hint="if rows were only added, the custodian says so: gt.protect(…, appended=True)",
+                hint='if rows were only added, the custodian says so: gt.protect(…, version={"appended": True})',
             )
         order = [name for name, _ in mechanism.ledger.versions(mechanism.dataset)]
         newest = max((order.index(step["version"]) for step in stored if "version" in step), default=0)
@@ -423,7 +423,7 @@ class Counter:
     was answered never count. Of each person the first `rows_per_person` rows in time count. That holds as long as rows
     are only added to the table, and none is taken out or changed: the k-th row of a person that counts has k − 1 before
     it in the table. So with another version of the table a counter continues only if the custodian has said so, with
-    `gt.protect(…, appended=True)`.
+    `gt.protect(…, version={"appended": True})`.
     """
 
     def __init__(self, bound: BoundCounter, priced: Priced[CounterMeasurement], terms: Terms, release_id: str) -> None:

@@ -92,7 +92,7 @@ class Profile:
     def caps(self, share: Number = _USUAL_SHARE) -> dict[str, int]:
         """The least caps that leave the given share of people unchanged, as far as the noise allows to tell.
 
-        Ready for `gt.protect(…, **p.caps())`, or for one question.
+        Ready for `gt.protect(…, caps=p.caps())`, or for one question: `answer(…, **p.caps())`.
         """
         wanted_share = exact.open_probability("share", share)
         least_caps = {}
