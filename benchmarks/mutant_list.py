@@ -643,10 +643,10 @@ _IDENTITY = (
         _LEVELS,
     ),
     _mutant(
-        "a document forgets the condition on public rows",
-        "plan/relations.py",
-        "condition = None if self.condition is None else self.condition.to_json()",
-        "condition = None",
+        "a document is read with a public table that holds something else now",
+        "plan/catalog.py",
+        'if public.fingerprint != document["fingerprint"]:',
+        "if False:",
         "plan/test_plan_documents",
     ),
 )

@@ -54,10 +54,11 @@ from giveortake.exact import MOST_DIGITS
 Json: TypeAlias = Any
 
 KIND = "kind"  # the key of a tag
-DEEPEST = 200  # levels of a document
+DEEPEST = 500  # levels of a document
 MOST_PARTS = 1 << 20  # lists, objects, numbers and texts of a document
 _FRACTION = re.compile(r"-?(0|[1-9][0-9]*)/[1-9][0-9]*")
 _INFINITE = {"inf": math.inf, "-inf": -math.inf}
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
 _tags: dict[type, str] = {}
 _complete: set[type] = set()
 
@@ -106,13 +107,16 @@ def write(value: object, hint: Any = None, *, references: References | None = No
 
 def read(hint: Any, document: Json, *, references: References | None = None, what: str = "document") -> Any:
     """Make of a document what the hint says. Whatever else it is, is refused with the place where it is wrong."""
-    return _form(hint).read(document, _Reader(what, references), "")
+    reader = _Reader(what, references)
+    try:
+        return _form(hint).read(document, reader, "")
+    except RecursionError:
+        raise reader.refuse("", "nests too deeply") from None
 
 
 def text_of(value: object, hint: Any = None, *, references: References | None = None) -> str:
     """A value as one line of JSON, the same for equal values."""
-    document = write(value, hint, references=references)
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    return _ENCODER.encode(write(value, hint, references=references))
 
 
 def value_of(hint: Any, text: str, *, references: References | None = None, what: str = "document") -> Any:
@@ -407,13 +411,19 @@ class _Listed(_Form):
     def holds(self, value: object) -> bool:
         return isinstance(value, list | tuple | Set)
 
+    @cached_property
+    def _own_forms(self) -> list[_Form]:
+        return list(map(_form, self._hints))
+
     def _forms(self, count: int) -> list[_Form]:
-        return list(map(_form, self._hints)) if self._fixed else [_form(self._hints[0])] * count
+        return self._own_forms if self._fixed else self._own_forms * count
 
     def write(self, value: Any, references: References | None) -> Json:
-        elements = sorted(value) if isinstance(value, Set) else list(value)
-        forms = self._forms(len(elements))
-        return [form.write(element, references) for form, element in zip(forms, elements, strict=True)]
+        elements = sorted(value) if isinstance(value, Set) else value
+        documents = []
+        for form, element in zip(self._forms(len(elements)), elements, strict=True):
+            documents.append(form.write(element, references))
+        return documents
 
     def read(self, document: Json, reader: _Reader, path: str) -> Any:
         reader.count(path)
@@ -423,10 +433,9 @@ class _Listed(_Form):
         if len(forms) != len(document):
             raise reader.refuse(path, f"has {len(document)} elements, and not {len(forms)}")
         reader.enter(path)
-        elements = [
-            form.read(element, reader, f"{path}[{index}]")
-            for index, (form, element) in enumerate(zip(forms, document, strict=True))
-        ]
+        elements = []
+        for index, (form, element) in enumerate(zip(forms, document, strict=True)):
+            elements.append(form.read(element, reader, f"{path}[{index}]"))
         reader.leave()
         return self._kind(elements)
 
@@ -506,8 +515,9 @@ class _Union(_Form):
 
     def _wrapper(self, form: _Form, shape: str) -> str | None:
         """The key under which a document of some shape is wrapped; None if nothing else of the union has the shape."""
-        alike = [other for other in self._forms if other is not form and other.shape == shape]
-        return form.wrapped if isinstance(form, _Scalar) and alike else None
+        if not isinstance(form, _Scalar) or form.wrapped is None:
+            return None
+        return form.wrapped if any(other.shape == shape and other is not form for other in self._forms) else None
 
     def holds(self, value: object) -> bool:
         return any(form.holds(value) for form in self._forms)
@@ -584,16 +594,11 @@ class _Record(_Form):
 
     def classes(self) -> dict[str, type]:
         """The registered classes by their tags."""
-        classes: dict[str, type] = {}
-        for kind, tag in _tags.items():
-            if issubclass(kind, self._kind):
-                if tag in classes:
-                    raise TypeError(f"{kind} and {classes[tag]} have one tag")
-                classes[tag] = kind
-        return classes
+        return _classes_below(self._kind, len(_tags))
 
     def knows(self, document: Json) -> bool:
-        return not self.classes() or document.get(KIND) in self.classes()
+        tag = document.get(KIND)
+        return not self.classes() or (isinstance(tag, str) and tag in self.classes())
 
     def holds(self, value: object) -> bool:
         return isinstance(value, self._kind)
@@ -608,7 +613,7 @@ class _Record(_Form):
         for part in _parts(kind):
             content = getattr(value, part.name)
             if kind in _complete or not part.is_default(content):
-                document[part.key] = _form(part.hint).write(content, references)
+                document[part.key] = part.form.write(content, references)
         return document
 
     def read(self, document: Json, reader: _Reader, path: str) -> Any:
@@ -630,9 +635,9 @@ class _Record(_Form):
             problem = f"lacks {', '.join(missing)}" if missing else f"has {odd}, which is not known"
             raise reader.refuse(path, problem)
         reader.enter(path)
-        values = {
-            parts[key].name: _form(parts[key].hint).read(part, reader, f"{path}.{key}") for key, part in content.items()
-        }
+        values = {}
+        for key, part in content.items():
+            values[parts[key].name] = parts[key].form.read(part, reader, f"{path}.{key}")
         reader.leave()
         try:
             return kind(**values)
@@ -650,7 +655,7 @@ class _Record(_Form):
             if name in definitions:
                 continue
             definitions[name] = {}  # so that a class may hold others of its own kind
-            properties = {part.key: _form(part.hint).schema(definitions) for part in _parts(kind)}
+            properties = {part.key: part.form.schema(definitions) for part in _parts(kind)}
             required = [part.key for part in _parts(kind) if kind in _complete or not part.has_default]
             if kind in _tags:
                 properties, required = {KIND: {"const": tag}, **properties}, [KIND, *required]
@@ -659,12 +664,24 @@ class _Record(_Form):
         return listed[0] if len(listed) == 1 else {"oneOf": listed}
 
 
+@cache
+def _classes_below(base: type, _registered: int) -> dict[str, type]:
+    """The classes below a base by their tags, as long as no other is registered."""
+    classes: dict[str, type] = {}
+    for kind, tag in _tags.items():
+        if issubclass(kind, base):
+            if tag in classes:
+                raise TypeError(f"{kind} and {classes[tag]} have one tag")
+            classes[tag] = kind
+    return classes
+
+
 def _object(properties: dict[str, Json], required: list[str]) -> dict[str, Json]:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Part:
     """A field of a dataclass: its name, its key in documents, its hint and its default."""
 
@@ -672,6 +689,10 @@ class _Part:
     key: str
     hint: Any
     default: Any
+
+    @cached_property
+    def form(self) -> _Form:
+        return _form(self.hint)
 
     @property
     def has_default(self) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from cases import all_cases
+from giveortake.codec import tag_of
 from giveortake.errors import SensitiveValue
 from giveortake.mechanisms import Laplace, Sensitive, tails
 from giveortake.mechanisms.mechanism import BoundedIntegers, PrefixStrategy
@@ -26,7 +27,7 @@ FEW: list[PrefixStrategy] = [SquareRoot(6), *(ConsistentTree(*each) for each in 
 
 
 def _name(strategy: PrefixStrategy) -> str:
-    return f"{strategy.kind} over {strategy.size}"
+    return f"{tag_of(type(strategy))} over {strategy.size}"
 
 
 def _matrix(strategy: PrefixStrategy) -> np.ndarray:

@@ -18,6 +18,7 @@ from giveortake.answers.terms import Caps
 from giveortake.compile import Measurement
 from giveortake.configuration import from_toml, protection_arguments
 from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.plan import identity
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
 from inside import engine_of, measured
@@ -286,7 +287,7 @@ def test_questions_that_measure_otherwise_have_other_names() -> None:
                     one = mechanism_of(s).measured(s.sql(text).question, caps, SPEND)
                 except QueryRefused:
                     continue
-                told = [(each.to_json(), each.l1, each.l2) for each in one.measures], one.question.relation.to_json()
+                told = one.measures, identity(one.question.relation)
                 assert named.setdefault(one.digest(), told) == told, (text, caps)
 
 

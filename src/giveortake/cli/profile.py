@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from giveortake.plan import Domain
-    from giveortake.plan.relations import Schema
+    from giveortake.plan.domains import Schema
     from giveortake.session.profiles.profile import Profile
 
 _SHOWN = 8  # lines of a table

@@ -16,11 +16,11 @@ from giveortake import frame, sql
 from giveortake.answers import Answer, Stream, codec
 from giveortake.answers.terms import CAP_TERMS, TERMS, Caps
 from giveortake.client.connection import Connection
+from giveortake.codec import text_of
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, did_you_mean
 from giveortake.exact import decimal, percent, read_fraction
 from giveortake.ledger.rules.releases import History, Releases
 from giveortake.plan import Catalog, PublicTable
-from giveortake.plan.codec import question_to_json
 from giveortake.privacy.documents import promise_from_json
 from giveortake.session.session import asked_together
 from giveortake.wire.documents import (
@@ -314,7 +314,7 @@ class RemoteSession:
         return frame.Table(relation, self.catalog, self._ask)
 
     def _ask(self, question: Question) -> RemoteQuery:
-        plan = json.dumps(question_to_json(question, self._origin))  # a text: plans may nest deeper than bodies
+        plan = text_of(question, references=self._origin)  # a text: plans may nest deeper than bodies
         return RemoteQuery(self, question, {"plan": plan})
 
     def _named(self, name: str | None) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake import exact
+from giveortake import codec, exact
 from giveortake.compile.design import Measures, design, plain_design, vectors
 from giveortake.compile.measures import Inquiry, PersonCount
 from giveortake.compile.noisy_measures import Deciding, Release, arrays_from_json
@@ -22,8 +22,7 @@ from giveortake.engines import KeyColumn, Keys
 from giveortake.engines.runtime import failure, own_work
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import Laplace
-from giveortake.plan import Measured
-from giveortake.plan.codec import question_to_json
+from giveortake.plan import Measured, identity
 from giveortake.plan.describe import described
 from giveortake.plan.domains import MOST_KEYS
 from giveortake.privacy import ApproxDP, GaussianDP, events
@@ -142,9 +141,8 @@ class Measurement:
     def digest(self) -> str:
         """A hash that identifies the question: relation, keys, measures and bounds; post-processing is left out."""
         content = [
-            self.question.relation.to_json(),
-            [[name, key.to_json()] for name, key in self.question.keys],
-            [measure.to_json() for measure in self.measures],
+            identity(self.question.relation, *(key for _, key in self.question.keys), *self.measures),
+            [name for name, _ in self.question.keys],
             named(self.caps, self.stability, self.question),
             self.stability.neighbours,
             *([] if self.selection is None else self.selection.named()),
@@ -159,7 +157,7 @@ class Measurement:
     def record(self, question: Question, origin: Origin) -> dict[str, Any]:
         """What the measurement can be made from again: the question as it was asked, the spend and caps."""
         return {
-            "plan": json.dumps(question_to_json(question, origin)),  # a text: plans may nest deeper than entries allow
+            "plan": codec.text_of(question, references=origin),  # a text: plans may nest deeper than entries allow
             "spend": self.spend.to_json(),
             "caps": self.caps.to_json(),
             "rules": _RULES,

@@ -37,14 +37,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final
 import numpy as np
 
 from giveortake import engines
+from giveortake.codec import stored
 from giveortake.compile.intervals import RunningTotals
 from giveortake.compile.noisy_measures import Combined
 from giveortake.engines import Summand, Tally
 from giveortake.engines.questions import Quantum
 from giveortake.errors import QueryRefused
 from giveortake.exact import power_of_two_at_least, sqrt_up
+from giveortake.mechanisms.mechanism import PrefixStrategy
 from giveortake.mechanisms.prefix_sums import ConsistentTree, SquareRoot
-from giveortake.plan import Call, ColumnReference, Kind
+from giveortake.plan import Call, ColumnReference, Expression, Kind
 from giveortake.plan import Literal as Constant
 from giveortake.privacy import events
 
@@ -57,9 +59,8 @@ if TYPE_CHECKING:
     from giveortake.engines import Bins, Bounding, Distinct, Engine, Keys
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.additive import RoundedNoise
-    from giveortake.mechanisms.mechanism import PrefixStrategy
     from giveortake.mechanisms.tails import Tail
-    from giveortake.plan import Domain, Expression, Relation
+    from giveortake.plan import Domain, Relation
     from giveortake.privacy.events import Event
 
     Floats: TypeAlias = npt.NDArray[np.float64]
@@ -156,21 +157,6 @@ class Measure(ABC):
             return Combined(steps, tails, unit / 2, *only)
         return Combined(steps * unit, tails, unit / 2)
 
-    @abstractmethod
-    def to_json(self) -> list[Any]:
-        """What identifies the measure in a ledger. This is a stored format: it never changes."""
-
-    def _json_form(
-        self,
-        expression: Expression | None = None,
-        lattice: list[Any] | None = None,
-        fineness: int = 1,
-        bins: tuple[Any, Fraction, Fraction] = (1, Fraction(0), Fraction(1)),
-    ) -> list[Any]:
-        levels, low, width = bins
-        expression_json = None if expression is None else expression.to_json()
-        return [self.kind, expression_json, lattice, fineness, levels, str(low), str(width)]
-
 
 @dataclass(frozen=True, slots=True)
 class _Counted(Measure):
@@ -190,9 +176,6 @@ class _Counted(Measure):
 
     def ask(self, inquiry: Inquiry, index: int) -> None:
         inquiry.add_summand(index, Summand(self.kind, fineness=self.fineness))
-
-    def to_json(self) -> list[Any]:
-        return self._json_form(fineness=self.fineness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,13 +208,9 @@ class MeasureOfSteps(MeasureOfValues):
     def ask(self, inquiry: Inquiry, index: int) -> None:
         inquiry.add_summand(index, Summand("sum", self.expression, self.quantum, self.fineness))
 
-    def to_json(self) -> list[Any]:
-        quantum = self.quantum
-        lattice = [str(quantum.granularity), str(quantum.low), str(quantum.high), quantum.shift]
-        return self._json_form(self.expression, lattice, self.fineness)
-
 
 @final
+@stored("rows")
 @dataclass(frozen=True, slots=True)
 class RowCount(_Counted):
     """The number of rows."""
@@ -246,6 +225,7 @@ class RowCount(_Counted):
 
 
 @final
+@stored("values")
 @dataclass(frozen=True, slots=True)
 class ValueCount(MeasureOfValues):
     """The number of values that are not missing, each of which may count in parts of 1 / `fineness`."""
@@ -267,11 +247,9 @@ class ValueCount(MeasureOfValues):
     def ask(self, inquiry: Inquiry, index: int) -> None:
         inquiry.add_summand(index, Summand("values", self.expression, fineness=self.fineness))
 
-    def to_json(self) -> list[Any]:
-        return self._json_form(self.expression, fineness=self.fineness)
-
 
 @final
+@stored("persons")
 @dataclass(frozen=True, slots=True)
 class PersonCount(_Counted):
     """The number of persons."""
@@ -286,6 +264,7 @@ class PersonCount(_Counted):
 
 
 @final
+@stored("sum")
 @dataclass(frozen=True, slots=True)
 class ValueSum(MeasureOfSteps):
     """The sum of values."""
@@ -315,6 +294,7 @@ class ValueSum(MeasureOfSteps):
 
 
 @final
+@stored("distinct")
 @dataclass(frozen=True, slots=True)
 class DistinctCount(MeasureOfValues):
     """The number of distinct values."""
@@ -336,9 +316,6 @@ class DistinctCount(MeasureOfValues):
 
     def ask(self, inquiry: Inquiry, index: int) -> None:
         inquiry.add(index, engines.Distinct(inquiry.relation, inquiry.keys, self.expression, inquiry.bounding))
-
-    def to_json(self) -> list[Any]:
-        return self._json_form(self.expression)
 
 
 def quantum_of(domain: Domain, expression: Expression, *, centred: bool) -> Quantum:
@@ -417,6 +394,7 @@ _NARROWEST = Fraction(1, 2**60)
 
 
 @final
+@stored("prefix sums")
 @dataclass(frozen=True, slots=True)
 class PrefixSums(MeasureOfValues):
     """The numbers of values in bins from `low` on, times the matrix of a strategy for running totals.
@@ -502,16 +480,13 @@ class PrefixSums(MeasureOfValues):
         totals = RunningTotals(self.strategy, steps, tail.times(1 / unit), unit, *ends, self.whole)
         return Combined(np.zeros(len(steps)), tails, unit / 2, distribution=totals)
 
-    def to_json(self) -> list[Any]:
-        matrix = [*self.strategy.to_json(), str(self.high)]
-        return self._json_form(self.expression, fineness=self.fineness, bins=(matrix, self.low, self.width))
-
 
 FARTHEST = 1 << 62  # steps between the ends; engines compute distances in 64 bits
 _NEAREST = Fraction(1, 2**380)
 
 
 @final
+@stored("side")
 @dataclass(frozen=True, slots=True)
 class Side(MeasureOfSteps):
     """The sum of the distances of values from one end of their bounds; from the upper end they are negative."""
@@ -531,6 +506,7 @@ class Side(MeasureOfSteps):
 
 
 @final
+@stored("missing")
 @dataclass(frozen=True, slots=True)
 class MissingCount(MeasureOfValues):
     """The number of rows that have no value, each of which may count in parts of 1 / `fineness`."""
@@ -554,9 +530,6 @@ class MissingCount(MeasureOfValues):
     def ask(self, inquiry: Inquiry, index: int) -> None:
         missing = Call("case", (Call("is_null", (self.expression,)), Constant(1), Constant(None)))
         inquiry.add_summand(index, Summand("values", missing, fineness=self.fineness))
-
-    def to_json(self) -> list[Any]:
-        return self._json_form(self.expression, fineness=self.fineness)
 
 
 @final

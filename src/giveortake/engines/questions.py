@@ -40,15 +40,16 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
+from giveortake.codec import stored
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms.mechanism import MOST_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from fractions import Fraction
 
     from giveortake.plan import Expression, Relation, Value
 
@@ -59,6 +60,7 @@ SummandKind: TypeAlias = Literal["rows", "values", "persons", "sum"]
 
 
 @final
+@stored("quantum")
 @dataclass(frozen=True, slots=True)
 class Quantum:
     """Numbers as whole steps of a public granularity: x becomes ⌊x/g + ½⌋ − shift, clamped to `low` … `high` before.

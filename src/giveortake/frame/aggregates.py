@@ -9,14 +9,15 @@ from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import Number, rational
 from giveortake.frame.expressions import SIGNS, Expr, Operand, column_or_expression, node_of
 from giveortake.plan import Aggregate, AggregateKind, Computed, Measured, Quotient, Relation, Window
-from giveortake.plan.question import AGGREGATES, WINDOWS, Condition, Frame, Order, ordered_by, with_aggregates
+from giveortake.plan.aggregates import AGGREGATES
+from giveortake.plan.question import WINDOWS, Condition, Frame, Order, ordered_by, with_aggregates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from decimal import Decimal
     from fractions import Fraction
 
-    from giveortake.plan.question import Output
+    from giveortake.plan.question import Operation, Output
 
     Ordering: TypeAlias = "str | Agg | Sequence[str | Agg]"
 
@@ -319,7 +320,7 @@ def term(value: Term) -> Output:
         ) from None
 
 
-def _arithmetic(operation: str, left: Term, right: Term) -> Agg:
+def _arithmetic(operation: Operation, left: Term, right: Term) -> Agg:
     return Agg(Quotient(operation, term(left), term(right)))
 
 

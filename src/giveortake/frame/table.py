@@ -28,7 +28,7 @@ from giveortake.plan import (
     require_few_steps,
     require_name,
 )
-from giveortake.plan.question import Condition, Order, Output
+from giveortake.plan.question import Condition, ConditionPart, Order, Output
 from giveortake.plan.times import with_moments
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ class Grouped:
             return Condition(node.name, tuple(self._read(argument, outputs) for argument in node.arguments))
         return Condition(node.name, tuple(self._operand(argument, outputs) for argument in node.arguments))
 
-    def _operand(self, node: Expression, outputs: dict[str, Output]) -> object:
+    def _operand(self, node: Expression, outputs: dict[str, Output]) -> ConditionPart:
         match node:
             case Literal():
                 number = isinstance(node.value, int | Fraction) and not isinstance(node.value, bool)

@@ -66,7 +66,7 @@ from giveortake.learn.features import (
 )
 from giveortake.learn.noisy_sums import GRAIN, STEPS, FitContext, FitTerms, fit_terms, in_grains, lattice_of, one, value
 from giveortake.mechanisms.vectors import OutputPerturbation
-from giveortake.plan import Call, ColumnReference, Derive, Domain, Kind
+from giveortake.plan import Call, ColumnReference, Derive, Domain, Kind, identity
 from giveortake.plan import Literal as Constant
 from giveortake.privacy import ApproxDP, events
 from giveortake.session.kinds.learning_data import LearningData, served_to_asker
@@ -123,8 +123,8 @@ def target_of(schema: Mapping[str, Domain], target: str, loss: Loss) -> Feature:
 def slope_of(loss: Loss) -> Expression:
     """The derivative of a loss in the score, as an expression of `score` and `target`.
 
-    >>> slope_of(lambda score, y: (score - y).clamp(-1, 1)).to_json()[:2]
-    ['call', 'clamp']
+    >>> slope_of(lambda score, y: (score - y).clamp(-1, 1)).name
+    'clamp'
     """
     score, target = col(_SCORE), col(_TARGET)
     if loss == "squared":
@@ -370,10 +370,10 @@ class _Descent:
     def _request_fields(self, schedule: Schedule) -> dict[str, Any]:
         return {
             "learner": "sgd",
-            "loss": {"code": self.loss} if self.slope is None else self.slope.to_json(),
+            "loss": {"code": self.loss} if self.slope is None else identity(self.slope),
             "target": codec.write(self.target),
             "features": [codec.write(feature) for feature in self.features],
-            "filter": self.context.relation.to_json(),
+            "filter": identity(self.context.relation),
             "schedule": schedule.to_json(),
             "grain": GRAIN,
         }
@@ -608,7 +608,7 @@ class Risk:
             "loss": self.loss,
             "target": codec.write(self.target),
             "features": [codec.write(feature) for feature in self.features],
-            "filter": self.context.relation.to_json(),
+            "filter": identity(self.context.relation),
             "regularisation": str(self.strength),
             "passes": self.passes,
             "fineness": FINENESS,

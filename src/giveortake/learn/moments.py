@@ -49,7 +49,7 @@ from giveortake.learn.noisy_sums import (
     value,
     vector_sum,
 )
-from giveortake.plan import Call, Kind, Literal
+from giveortake.plan import Call, Kind, Literal, identity
 from giveortake.privacy import Guarantee
 from giveortake.session.kinds.learning_data import LearningData, served_to_asker
 
@@ -485,7 +485,7 @@ class MeanPlan(FitPlan):
         return [vector_sum(self.context.relation, values, [Component((0,)), Component((1,))], self.context.rows)]
 
     def names(self) -> dict[str, Any]:
-        return {"expression": self.scaled.to_json(), "steps": self.steps}
+        return {"expression": identity(self.scaled), "steps": self.steps}
 
     def words(self) -> str:
         return "a mean"

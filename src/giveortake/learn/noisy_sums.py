@@ -23,7 +23,7 @@ from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused, did_you_mean
 from giveortake.exact import whole
 from giveortake.mechanisms.vectors import VectorNoise
-from giveortake.plan import Filter, Literal
+from giveortake.plan import Filter, Literal, identity
 from giveortake.session.kinds.runs import BoundPlan, NoisyVector, PlannedRun
 
 if TYPE_CHECKING:
@@ -338,7 +338,7 @@ class FitPlan(ABC):
             self.context.data.require(vector_sum)
         fields = {"learner": self.stored_name, "rows": self.context.rows, **self.names()}
         fields |= {
-            "filter": self.context.relation.to_json(),
+            "filter": identity(self.context.relation),
             "shares": {name: str(share) for name, share in self.shares.items()},
             "lattice": [lattice_of(vector_sum) for vector_sum in known],
             "grain": GRAIN,

@@ -44,7 +44,7 @@ from giveortake.learn.noisy_sums import (
     value,
     vector_sum,
 )
-from giveortake.plan import Call, ColumnReference, Expression, Kind
+from giveortake.plan import Call, ColumnReference, Expression, Kind, identity
 from giveortake.plan import Literal as Constant
 from giveortake.session.kinds.learning_data import LearningData
 from giveortake.session.pricing import price
@@ -234,7 +234,7 @@ class _ScorePlan(FitPlan):
         return [vector_sum(self.context.relation, values, components, self.context.rows)]
 
     def names(self) -> dict[str, Any]:
-        return {"gain": self._gain.to_json()}
+        return {"gain": identity(self._gain)}
 
     def words(self) -> str:
         return f"the score of a model of {self._target}"

@@ -171,8 +171,6 @@ class PrefixStrategy(ABC):
 
     __slots__ = ()
 
-    kind: ClassVar[str]  # as ledgers name it
-
     @property
     @abstractmethod
     def size(self) -> int:
@@ -213,10 +211,6 @@ class PrefixStrategy(ABC):
 
         It is linear in what was released, and exact if there was no noise.
         """
-
-    @abstractmethod
-    def to_json(self) -> list[Any]:
-        """The name of the matrix in a ledger. This is a stored format: a name always means the same matrix."""
 
     def weights(self) -> Floats:
         """How much every released integer (columns) counts in every running total (rows)."""

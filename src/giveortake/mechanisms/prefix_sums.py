@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from operator import mul
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, final
 
 import numpy as np
 
 from giveortake import exact
 from giveortake.caching import cached
+from giveortake.codec import stored
 from giveortake.errors import LedgerMismatch
 from giveortake.exact import sqrt_up
 from giveortake.mechanisms import lattice
@@ -45,6 +46,7 @@ _FEW, _MANY = 40, 450  # bins: a tree has one level up to the first number, two 
 
 
 @final
+@stored("tree")
 @dataclass(frozen=True, slots=True)
 class ConsistentTree(PrefixStrategy):
     """Sums over bins, level by level, the widest first: `branches` is into how many each splits; `size` bins are used.
@@ -60,8 +62,6 @@ class ConsistentTree(PrefixStrategy):
 
     branches: tuple[int, ...]
     size: int
-
-    kind: ClassVar[str] = "tree"
 
     @classmethod
     def over(cls, size: int) -> ConsistentTree:
@@ -121,9 +121,6 @@ class ConsistentTree(PrefixStrategy):
         totals = np.cumsum(best[:, : self.size], axis=1)
         return np.concatenate([np.zeros((keys, 1)), totals], axis=1)
 
-    def to_json(self) -> list[Any]:
-        return [self.kind, list(self.branches), self.size, TREE_FINENESS]
-
 
 def _root_up(number: int, order: int) -> int:
     """The least whole number whose power of that order is at least `number`."""
@@ -137,6 +134,7 @@ SQUARE_ROOT_FINENESS = 2**10  # L: the first entry of every column
 
 
 @final
+@stored("square root")
 @dataclass(frozen=True, slots=True)
 class SquareRoot(PrefixStrategy):
     """B = ⌊L·R⌉ where R·R is the lower triangle of ones: Rᵢⱼ = C(2k, k) / 4ᵏ at k = i − j ≥ 0.
@@ -152,8 +150,6 @@ class SquareRoot(PrefixStrategy):
     """
 
     size: int
-
-    kind: ClassVar[str] = "square root"
 
     @property
     def column(self) -> tuple[int, ...]:
@@ -195,9 +191,6 @@ class SquareRoot(PrefixStrategy):
     def last_weights(self) -> Floats:
         """How much every released integer counts in the last running total."""
         return _decoder(self.size)[::-1].copy()
-
-    def to_json(self) -> list[Any]:
-        return [self.kind, self.size, SQUARE_ROOT_FINENESS]
 
 
 @cached(64)

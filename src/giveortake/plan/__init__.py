@@ -3,17 +3,18 @@
 A plan is immutable and knows nothing of SQL, engines or budgets. Both front ends build it, `compile` prices it.
 """
 
+from giveortake.plan.aggregates import Aggregate, AggregateKind
 from giveortake.plan.catalog import (
     Catalog,
     Origin,
     free_name,
+    identity,
     meet_persons,
     meet_public,
-    require_name,
 )
-from giveortake.plan.domains import Domain, Kind, Value
+from giveortake.plan.domains import Domain, Kind, Schema, Value
 from giveortake.plan.expressions import Call, ColumnReference, Expression, Literal
-from giveortake.plan.question import Aggregate, AggregateKind, Computed, Measured, Question, Quotient, Window
+from giveortake.plan.question import Computed, Measured, Question, Quotient, Window
 from giveortake.plan.relations import (
     Derive,
     Filter,
@@ -25,10 +26,10 @@ from giveortake.plan.relations import (
     PublicTable,
     Relation,
     Scan,
-    Schema,
     SemiJoin,
     Union,
     require_few_steps,
+    require_name,
 )
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "Value",
     "Window",
     "free_name",
+    "identity",
     "meet_persons",
     "meet_public",
     "require_few_steps",

@@ -1,20 +1,26 @@
-"""The tables that a question may name, the names of columns in joins, and the check of a question's origin.
+"""The tables that a question may name, in documents as well, and the check of a question's origin.
 
 A plan is made of public values, and whoever holds one can make another: with another table, other bounds, another
 person, or another part of the data. Sensitivities are derived from plans. So before a question is priced, every path
 from it to rows has to pass through one of the session's own relations (the same object, not an equal one), and
 everything on the way has to be a node that the plan knows.
+
+Plans are written and read by `giveortake.codec`. A document names its tables, with fingerprints of public ones;
+everything else is spelled out, and every node checks itself when it is made.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NoReturn, final
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar, final
 
+from giveortake import codec
 from giveortake.errors import InvalidParameter, QueryRefused, did_you_mean
+from giveortake.plan.aggregates import Aggregate
 from giveortake.plan.expressions import Call, ColumnReference, Expression, Literal
-from giveortake.plan.question import Aggregate, Question
+from giveortake.plan.question import Question
 from giveortake.plan.relations import (
     Derive,
     Filter,
@@ -35,7 +41,8 @@ if TYPE_CHECKING:
 
     from giveortake.plan.relations import PrivateTable
 
-_LONGEST_NAME = 100
+Json: TypeAlias = Any
+
 _NAMED = 'the tables are {}; a table to join is named first: gt.protect(…, public={{"regions": table}})'
 
 
@@ -114,13 +121,6 @@ def meet_persons(left: Relation, right: Relation, *, optional: bool) -> tuple[Jo
     return join, names
 
 
-def require_name(name: str) -> str:
-    """Check that every engine can write a name, and return it."""
-    if not name or len(name) > _LONGEST_NAME or not name.isprintable():
-        raise QueryRefused(f"a column's name has 1 to {_LONGEST_NAME} printable characters", hint="choose another name")
-    return name
-
-
 def free_name(name: str, prefix: str, taken: Iterable[str]) -> str:
     """The name itself, or `prefix.name`, or that with a number: the first that nothing else has, whatever its case.
 
@@ -144,6 +144,10 @@ class Origin:
     """The relations that questions may start from, and the public tables that they may join, by name.
 
     `uncapped` are the private tables without caps on rows, for profiles, which help to choose caps and bounds.
+
+    Guarantee: a plan that `codec.read` makes with an origin as its references is made of the origin's own tables, the
+    same objects, and of nodes that have checked themselves; so a document cannot change who is protected, or the
+    bounds. Anything else is refused before a row is read or a budget is looked at.
     """
 
     relations: Mapping[str, Relation]
@@ -169,6 +173,33 @@ class Origin:
         """This origin, restricted to a part of each relation."""
         relations = {name: narrow(relation) for name, relation in self.relations.items()}
         return Origin(MappingProxyType(relations), MappingProxyType({}), self.public)
+
+    def name_of(self, value: object) -> Json:
+        """The name of a table, for documents; None for what is no table. Another's table is refused."""
+        if isinstance(value, PublicTable):
+            return {codec.KIND: "public table", "name": value.name, "fingerprint": value.fingerprint}
+        if isinstance(value, Relation):
+            for kind, tables in (("table", self.relations), ("whole table", self.uncapped)):
+                for name, own in tables.items():
+                    if own is value:
+                        return {codec.KIND: kind, "name": name}
+            if isinstance(value, Scan):
+                _refuse()
+        return None
+
+    def find(self, kind: type, document: Json) -> object:
+        """The table that a document names; None if it spells out something else."""
+        if kind is PublicTable:
+            public = _table_named("public table", document, self.public, "fingerprint")
+            if public.fingerprint != document["fingerprint"]:
+                raise QueryRefused(
+                    f"the public table `{public.name}` holds something else now", hint="ask the question again"
+                )
+            return public
+        tag = document.get(codec.KIND) if kind is Relation and isinstance(document, dict) else None
+        if tag == "table":
+            return _table_named("table", document, self.relations)
+        return _table_named("whole table", document, self.uncapped) if tag == "whole table" else None
 
     def require(self, question: Question) -> None:
         """Refuse a question that is not made from these relations and tables."""
@@ -201,6 +232,46 @@ class Origin:
                 _require_plain(expression)
         for source in relation.sources:
             self._require(source)
+
+
+_Table = TypeVar("_Table")
+
+
+def _table_named(kind: str, document: Json, tables: Mapping[str, _Table], *others: str) -> _Table:
+    """The table of some kind that a document names, and nothing else."""
+    if not isinstance(document, dict) or document.keys() != {codec.KIND, "name", *others} or document["kind"] != kind:
+        raise QueryRefused(f"the plan does not name a {kind}")
+    name = document["name"]
+    if not isinstance(name, str) or name not in tables:
+        hint = f"there are: {', '.join(tables) or 'none'}"
+        raise QueryRefused(f"there is no {kind} `{str(name)[:40]}`", hint=hint)
+    return tables[name]
+
+
+@final
+class _TablesByCaps:
+    """Names of tables in digests: with their caps, as a measurement has them."""
+
+    def name_of(self, value: object) -> Json:
+        if isinstance(value, PublicTable):
+            return [value.name, value.fingerprint]
+        if isinstance(value, Scan):
+            first = [] if value.first_by is None else [value.first_by]
+            return [value.table.name, value.most_rows_of_person, *first]
+        return None
+
+    def find(self, kind: type, document: Json) -> object:
+        raise NotImplementedError
+
+
+_BY_CAPS = _TablesByCaps()
+
+
+def identity(*plans: object) -> str:
+    """A digest of plans, and of what is made of plans, for names in ledgers: the same for equal plans."""
+    hints = (Relation if isinstance(plan, Relation) else None for plan in plans)
+    documents = [codec.write(plan, hint, references=_BY_CAPS) for plan, hint in zip(plans, hints, strict=True)]
+    return hashlib.sha256(codec.text_of(documents, Any).encode()).hexdigest()
 
 
 def _require_plain(expression: Expression) -> None:

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from giveortake.plan import Aggregate
+    from giveortake.plan.domains import Schema
     from giveortake.plan.expressions import Expression
     from giveortake.plan.question import Question
-    from giveortake.plan.relations import Relation, Schema
+    from giveortake.plan.relations import Relation
 
 
 _LONGEST = 300

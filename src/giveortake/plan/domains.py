@@ -195,6 +195,9 @@ class Domain:
         return content
 
 
+Schema: TypeAlias = Mapping[str, Domain]
+
+
 def first_day(day: dt.date, period: Period) -> dt.date:
     """The first day of the period that a day lies in; weeks begin on Monday."""
     match period:
@@ -450,11 +453,6 @@ _STORED_TYPES = {
     dt.date: "date",
     dt.datetime: "datetime",
 }
-
-
-def stored_type(value: Value) -> str:
-    """The name by which ledgers know the type of a value."""
-    return _STORED_TYPES[type(value)]
 
 
 def _kind_of(value: Value) -> Kind:

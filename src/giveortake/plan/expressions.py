@@ -10,16 +10,15 @@ import datetime as dt
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, TypeAlias, final
 
 from giveortake.advice import FACES, Advice
+from giveortake.codec import stored
 from giveortake.errors import QueryRefused, did_you_mean
-from giveortake.plan.domains import Domain, Kind, Value, stored_type
+from giveortake.plan.domains import Domain, Kind, Schema, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from giveortake.plan.relations import Schema
 
 
 DEEPEST = 100  # expressions nest no deeper than this
@@ -37,12 +36,9 @@ class Expression(ABC):
     def columns(self) -> Iterator[str]:
         """The columns that it reads."""
 
-    @abstractmethod
-    def to_json(self) -> Any:
-        """The expression as plain lists, numbers and text; equal expressions have equal JSON."""
-
 
 @final
+@stored("column")
 @dataclass(frozen=True, slots=True)
 class ColumnReference(Expression):
     """The value of a column, by name, as in `gt.col("x")`."""
@@ -61,11 +57,9 @@ class ColumnReference(Expression):
     def columns(self) -> Iterator[str]:
         yield self.name
 
-    def to_json(self) -> Any:
-        return ["column", self.name]
-
 
 @final
+@stored("literal")
 @dataclass(frozen=True, slots=True, eq=False)
 class Literal(Expression):
     """A value written in the question itself. Literals are equal if type and value are: 1 is not TRUE."""
@@ -75,6 +69,8 @@ class Literal(Expression):
     def __post_init__(self) -> None:
         if isinstance(self.value, str) and any("\ud800" <= character <= "\udfff" for character in self.value):
             raise QueryRefused("a text contains half a character (a lone surrogate)", hint="write the whole character")
+        if isinstance(self.value, dt.datetime) and self.value.tzinfo is not None:
+            raise QueryRefused("a time has a zone, and columns have none", hint="write it without one")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Literal) and (type(self.value), self.value) == (type(other.value), other.value)
@@ -103,12 +99,9 @@ class Literal(Expression):
     def columns(self) -> Iterator[str]:
         return iter(())
 
-    def to_json(self) -> Any:
-        value = self.value
-        return ["literal", stored_type(value), None if value is None else str(value)]
-
 
 @final
+@stored("call")
 @dataclass(frozen=True, slots=True)
 class Call(Expression):
     """A function from the allow-list (see `functions`) of other expressions."""
@@ -131,9 +124,6 @@ class Call(Expression):
     def columns(self) -> Iterator[str]:
         for argument in self.arguments:
             yield from argument.columns()
-
-    def to_json(self) -> Any:
-        return ["call", self.name, *(argument.to_json() for argument in self.arguments)]
 
 
 def is_missing(expression: Expression) -> bool:

@@ -18,10 +18,9 @@ from giveortake.errors import QueryRefused
 from giveortake.plan import logic_and_text, numbers, times
 
 if TYPE_CHECKING:
-    from giveortake.plan.domains import Domain
+    from giveortake.plan.domains import Domain, Schema
     from giveortake.plan.expressions import Call
     from giveortake.plan.numbers import Rule
-    from giveortake.plan.relations import Schema
 
 
 @final

@@ -1,283 +1,41 @@
 """Questions: what is asked of which rows, and what is computed from the answer for free.
 
-- Aggregates: measured over the rows of a group, or computed exactly from one person's rows.
 - Post-processing: functions of noisy numbers, and of the rows of the noisy answer. They read what was released.
 - HAVING: which comparisons there are, and between what.
 
-SQL and frames both use the tables of functions here.
+SQL and frames both use the tables of functions here, and that of aggregates.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import re
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from fractions import Fraction
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, TypeAlias, final
+from typing import Literal as OneOf
 
 from giveortake.advice import declaring
+from giveortake.codec import stored
 from giveortake.errors import QueryRefused
-from giveortake.plan.domains import Domain, Kind, comparable
-from giveortake.plan.expressions import Call, ColumnReference, Expression, Literal, require_shallow
-from giveortake.plan.relations import Derive, JoinPublic, Relation, Scan, Union, require_short_keys, require_short_texts
+from giveortake.plan.aggregates import Aggregate
+from giveortake.plan.domains import Domain, Kind, Value, comparable
+from giveortake.plan.expressions import ColumnReference, Expression, Literal, require_shallow
+from giveortake.plan.relations import (
+    Derive,
+    JoinPublic,
+    Relation,
+    Scan,
+    Union,
+    require_few_steps,
+    require_name,
+    require_short_keys,
+    require_short_texts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from giveortake.plan.relations import Schema
-
-
-class AggregateKind(StrEnum):
-    """The kinds of aggregates."""
-
-    COUNT_ROWS = "count rows"
-    COUNT_VALUES = "count values"
-    COUNT_PERSONS = "count persons"
-    COUNT_DISTINCT = "count distinct"
-    SUM = "sum"
-    MEAN = "mean"
-    VARIANCE = "variance"
-    DEVIATION = "standard deviation"
-    SAMPLE_VARIANCE = "sample variance"
-    SAMPLE_DEVIATION = "sample standard deviation"
-    QUANTILE = "quantile"
-    MINIMUM = "minimum"  # exact only as a feature of one person's rows, never released
-    MAXIMUM = "maximum"
-    COVARIANCE = "covariance"
-    SAMPLE_COVARIANCE = "sample covariance"
-    CORRELATION = "correlation"
-    SLOPE = "slope"
-    INTERCEPT = "intercept"
-
-
-_COUNTS = {  # these need no bounds
-    AggregateKind.COUNT_ROWS,
-    AggregateKind.COUNT_VALUES,
-    AggregateKind.COUNT_PERSONS,
-    AggregateKind.COUNT_DISTINCT,
-}
-_GREATEST = 2**500  # the greatest value: doubles can hold its square
-_LONGEST = 6_000  # bits of a bound: Python refuses to print its square beyond 4,300 digits
-_EXTREMES = {AggregateKind.MINIMUM: Fraction(0), AggregateKind.MAXIMUM: Fraction(1)}
-_FEATURES = {
-    AggregateKind.COUNT_ROWS,
-    AggregateKind.COUNT_VALUES,
-    AggregateKind.COUNT_DISTINCT,
-    AggregateKind.SUM,
-    AggregateKind.MEAN,
-    AggregateKind.MINIMUM,
-    AggregateKind.MAXIMUM,
-}
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Aggregate:
-    """One aggregate of an expression; or of pairs (y, x), where `expression` is y and `beside` is x, as in SQL.
-
-    `quantile` is the fraction of a quantile.
-    """
-
-    kind: AggregateKind
-    expression: Expression | None = None
-    quantile: Fraction | None = None
-    beside: Expression | None = None
-
-    def __post_init__(self) -> None:
-        for expression in self.expressions:
-            require_shallow(expression)
-        if self.quantile is not None and not 0 <= self.quantile <= 1:
-            part = self.quantile / 100
-            hint = f"write {float(part):g} for {float(self.quantile):g} percent" if 0 <= part <= 1 else "write 0.9"
-            raise QueryRefused("a quantile is a fraction from 0 to 1", hint=hint)
-
-    @property
-    def expressions(self) -> tuple[Expression, ...]:
-        """The expressions that it aggregates."""
-        return tuple(expression for expression in (self.expression, self.beside) if expression is not None)
-
-    @property
-    def is_distinct(self) -> bool:
-        """Whether it counts distinct values, so that all of them have to be kept."""
-        return self.kind is AggregateKind.COUNT_DISTINCT
-
-    @property
-    def is_clamped(self) -> bool:
-        """Whether values beyond their bounds count as these."""
-        return self.kind not in _COUNTS
-
-    def require_releasable(self, schema: Schema) -> None:
-        """Refuse an aggregate that cannot be released with a finite amount of noise."""
-        if self.kind in _EXTREMES:
-            raise QueryRefused("the least and the greatest value are single persons' values", hint="take a quantile")
-        self._require_bounds(schema)
-
-    def require_feature(self, schema: Schema) -> None:
-        """Refuse an aggregate that is not available within one person's rows."""
-        if self.kind not in _FEATURES:
-            raise QueryRefused(
-                f"the {self.kind} is not available within one person's rows",
-                hint="COUNT, SUM, AVG, MIN, MAX and COUNT(DISTINCT …) are",
-            )
-        self._require_bounds(schema)
-
-    def _require_bounds(self, schema: Schema) -> None:
-        for expression in self.expressions:
-            domain = expression.domain(schema)
-            if self.is_clamped:
-                _require_bounded(_ENDS.get(self.quantile, self.kind), expression, domain)
-
-    def feature_domain(self, schema: Schema, most_rows: int | None) -> Domain:
-        """The domain of one person's value, given the schema and the most rows a person can have."""
-        rows = None if most_rows is None else Fraction(most_rows)
-        if self.kind in _COUNTS:
-            return Domain(Kind.INTEGER, Fraction(0), rows, nullable=False)
-        assert self.expression is not None  # noqa: S101 (the others are of something)
-        least, greatest = self.expression.domain(schema).ends()
-        if self.kind is AggregateKind.SUM:
-            low = None if rows is None else min(Fraction(0), rows * least)
-            high = None if rows is None else max(Fraction(0), rows * greatest)
-            return Domain(Kind.REAL, low, high, nullable=True)
-        return Domain(Kind.REAL, least, greatest, nullable=True)
-
-    def released(self, person: str | None) -> Aggregate:
-        """The aggregate to release: extremes become quantiles, distinct values of the person's column persons."""
-        if self.kind in _EXTREMES:
-            return Aggregate(AggregateKind.QUANTILE, self.expression, _EXTREMES[self.kind])
-        if (
-            self.kind is AggregateKind.COUNT_DISTINCT
-            and person is not None
-            and self.expression == ColumnReference(person)
-        ):
-            return Aggregate(AggregateKind.COUNT_PERSONS)
-        return self
-
-    def where(self, condition: Expression) -> Aggregate:
-        """The same aggregate over the rows for which a condition is true."""
-        match self.kind:
-            case AggregateKind.COUNT_PERSONS:
-                raise QueryRefused(
-                    "COUNT(DISTINCT person) with FILTER is not answered", hint="put the condition into WHERE"
-                )
-            case AggregateKind.COUNT_ROWS:
-                return count_if(condition)
-            case _:
-                assert self.expression is not None  # noqa: S101 (the others are of something)
-                return replace(self, expression=_when(condition, self.expression))
-
-    def to_json(self) -> Any:
-        """The aggregate as plain lists, numbers and text."""
-        first = None if self.expression is None else self.expression.to_json()
-        second = [] if self.beside is None else [self.beside.to_json()]
-        return [str(self.kind), first, None if self.quantile is None else str(self.quantile), *second]
-
-
-def count_if(condition: Expression) -> Aggregate:
-    """The number of rows for which a condition is true."""
-    return Aggregate(AggregateKind.COUNT_VALUES, _when(condition, Literal(1)))
-
-
-def _when(condition: Expression, value: Expression) -> Expression:
-    return Call("case", (condition, value, Literal(None)))
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class AggregateFunction:
-    """An aggregate function of one or two expressions, for SQL and frames."""
-
-    sql: tuple[str, ...]  # how SQL spells it
-    label: str  # the name of a column without a stated one
-    build: Callable[..., Aggregate]
-    arguments: int = 1
-
-
-def _of_pairs(kind: AggregateKind, sql: str) -> AggregateFunction:
-    def build(y: Expression, x: Expression) -> Aggregate:
-        return Aggregate(kind, y, beside=x)
-
-    return AggregateFunction((sql,), sql.lower(), build, arguments=2)
-
-
-AGGREGATES = {  # by their names in frames; COUNT(*), COUNT(DISTINCT …) and quantiles have forms of their own
-    "sum": AggregateFunction(("SUM",), "sum", partial(Aggregate, AggregateKind.SUM)),
-    "mean": AggregateFunction(("AVG", "MEAN"), "avg", partial(Aggregate, AggregateKind.MEAN)),
-    "variance": AggregateFunction(("VARIANCE", "VAR_POP"), "variance", partial(Aggregate, AggregateKind.VARIANCE)),
-    "stddev": AggregateFunction(("STDDEV", "STDDEV_POP"), "stddev", partial(Aggregate, AggregateKind.DEVIATION)),
-    "sample_variance": AggregateFunction(("VAR_SAMP",), "var_samp", partial(Aggregate, AggregateKind.SAMPLE_VARIANCE)),
-    "sample_stddev": AggregateFunction(
-        ("STDDEV_SAMP",), "stddev_samp", partial(Aggregate, AggregateKind.SAMPLE_DEVIATION)
-    ),
-    "minimum": AggregateFunction(("MIN",), "min", partial(Aggregate, AggregateKind.MINIMUM)),
-    "maximum": AggregateFunction(("MAX",), "max", partial(Aggregate, AggregateKind.MAXIMUM)),
-    "median": AggregateFunction(
-        ("MEDIAN",), "median", partial(Aggregate, AggregateKind.QUANTILE, quantile=Fraction(1, 2))
-    ),
-    "corr": _of_pairs(AggregateKind.CORRELATION, "CORR"),
-    "covar_pop": _of_pairs(AggregateKind.COVARIANCE, "COVAR_POP"),
-    "covar_samp": _of_pairs(AggregateKind.SAMPLE_COVARIANCE, "COVAR_SAMP"),
-    "regr_slope": _of_pairs(AggregateKind.SLOPE, "REGR_SLOPE"),
-    "regr_intercept": _of_pairs(AggregateKind.INTERCEPT, "REGR_INTERCEPT"),
-    "count_if": AggregateFunction(("COUNT_IF", "COUNTIF"), "count_if", count_if),
-}
-
-
-_ENDS: dict[Fraction | None, AggregateKind] = {Fraction(0): AggregateKind.MINIMUM, Fraction(1): AggregateKind.MAXIMUM}
-
-
-def _require_bounded(kind: AggregateKind, expression: Expression, domain: Domain) -> None:
-    named = f"`{expression.name}`" if isinstance(expression, ColumnReference) else "the expression"
-    if not domain.kind.is_number:
-        raise QueryRefused(
-            f"the {kind} of {named} needs numbers, and its values are {domain.kind}",
-            hint=_as_bounds(expression, domain) or _NUMBERS_INSTEAD[domain.kind],
-        )
-    if not domain.is_bounded:
-        raise QueryRefused(
-            f"the {kind} of {named} needs bounds, or no amount of noise would hide one row",
-            hint="narrow it: CLAMP(x, lower, upper), or let the custodian declare its domain",
-        )
-    ends = domain.ends()
-    if max(map(abs, ends)) > _GREATEST or any(
-        part.bit_length() > _LONGEST for end in ends for part in end.as_integer_ratio()
-    ):
-        raise QueryRefused(
-            f"the {kind} is of numbers beyond 2^500, or their bounds have more than 1,800 digits",
-            hint="narrow them: CLAMP(x, lower, upper)",
-        )
-
-
-_NUMBERS_INSTEAD = {
-    Kind.TEXT: "CAST(x AS DOUBLE) converts a text, as a CSV column is until the custodian declares its domain",
-    Kind.BOOLEAN: "COUNTIF(x) counts, AVG(CASE WHEN x THEN 1 ELSE 0 END) is the share",
-    **dict.fromkeys((Kind.DATE, Kind.TIMESTAMP), "ask for the days since one: DATE_DIFF('day', DATE '2024-01-01', x)"),
-}
-
-
-def _as_bounds(expression: Expression, domain: Domain) -> str | None:
-    """The hint for a column whose one declared category was probably meant as bounds, such as `0-5000`."""
-    if not isinstance(expression, ColumnReference) or domain.categories is None:
-        return None
-    texts = [category for category in domain.categories if isinstance(category, str)]
-    ends = span_of(texts[0]) if len(texts) == 1 else None
-    if ends is None:
-        return None
-    return f"its one category, {texts[0]!r}, looks like bounds: declare `{expression.name}` from {ends[0]} to {ends[1]}"
-
-
-def span_of(text: str) -> tuple[str, str] | None:
-    """The ends of a text that looks like bounds, the lower one first; None if it does not.
-
-    >>> span_of("0-5000"), span_of("9-1"), span_of("north-west")
-    (('0', '5000'), None, None)
-    """
-    match = _SPAN.fullmatch(text)
-    return None if match is None or Fraction(match[1]) >= Fraction(match[2]) else (match[1], match[2])
-
-
-_SPAN = re.compile(r" *(-?[0-9]{1,30}(?:\.[0-9]{1,30})?) *(?:-|–|\.\.|to) *(-?[0-9]{1,30}(?:\.[0-9]{1,30})?) *")
+    from giveortake.plan.domains import Schema
 
 
 MOST_DIGITS = 12
@@ -322,6 +80,7 @@ RANKED = frozenset({"row_number", "rank", "dense_rank"})
 
 
 @final
+@stored("computed")
 @dataclass(frozen=True, slots=True)
 class Computed:
     """A function of answers. `constant` is the digits of ROUND, or the exponent of POWER."""
@@ -362,6 +121,7 @@ class Frame:
 
 
 @final
+@stored("window")
 @dataclass(frozen=True, slots=True)
 class Window:
     """A function of rows of the answer: those with equal keys `partition`, in an order, within a frame.
@@ -406,6 +166,7 @@ _OF_PERSONS = (
 
 
 @final
+@stored("measured")
 @dataclass(frozen=True, slots=True)
 class Measured:
     """The noisy answer of an aggregate, as part of an expression over answers."""
@@ -413,30 +174,39 @@ class Measured:
     aggregate: Aggregate
 
 
+Operation: TypeAlias = OneOf["add", "subtract", "multiply", "divide"]
+
+
 @final
+@stored("arithmetic")
 @dataclass(frozen=True, slots=True)
 class Quotient:
     """Arithmetic over answers, free as post-processing; `operation` is add, subtract, multiply or divide."""
 
-    operation: str
+    operation: Operation
     left: Output
     right: Output
 
 
-Output: TypeAlias = "Measured | Quotient | Computed | Window | Fraction"
+Output: TypeAlias = Measured | Quotient | Computed | Window | Fraction
 OUTPUTS = (Measured, Quotient, Computed, Window, Fraction)
 
 
 @final
+@stored("condition")
 @dataclass(frozen=True, slots=True)
 class Condition:
     """HAVING: a condition on rows of the answer; comparisons of outputs, combined by and, or, not."""
 
     operation: str
-    parts: tuple[Condition | Output | ColumnReference | object, ...]
+    parts: tuple[ConditionPart, ...]
+
+
+ConditionPart: TypeAlias = Condition | Output | ColumnReference | Value
 
 
 @final
+@stored("order")
 @dataclass(frozen=True, slots=True)
 class Order:
     """ORDER BY one column of the answer; or `by` an output that the answer does not show."""
@@ -448,6 +218,7 @@ class Order:
 
 
 @final
+@stored("question")
 @dataclass(frozen=True, slots=True)
 class Question:
     """A relation, the keys to group it by, and the columns of the answer."""
@@ -463,6 +234,7 @@ class Question:
 
     def __post_init__(self) -> None:
         if self.distinct:
+            self._require_plain_columns()
             self._require_known()
             return
         if not self.outputs and self.keys:
@@ -479,6 +251,7 @@ class Question:
         taken = {*names, *(f"{n}_{end}" for n, _ in self.outputs for end in ("low", "high"))}
         if len(taken) < len(names) + 2 * len(self.outputs):
             raise QueryRefused("two columns of the answer have the same name", hint="give them different names with AS")
+        self._require_plain_columns()
         schema = self.relation.schema
         for _, key in self.keys:
             require_shallow(key)
@@ -511,6 +284,20 @@ class Question:
             if aggregate.is_distinct and aggregate.expression is not None
         )
         require_short_keys(self.relation, [*keys, *distinct])
+
+    def _require_plain_columns(self) -> None:
+        """Check the names of columns, and what is said of them; SQL and frames cannot express anything else."""
+        require_few_steps(self.relation)
+        for name, key in (*self.keys, *self.outputs):
+            if key != ColumnReference(name):
+                require_name(name)
+        names = [name for name, _ in (*self.keys, *self.outputs)]
+        if not set(self.columns) <= set(names) or len(set(self.columns)) < len(self.columns):
+            raise QueryRefused("the plan shows columns that its answer does not have")
+        if any(order.by is None and order.column not in names for order in self.order):
+            raise QueryRefused("the plan orders by a column that its answer does not have")
+        if self.limit is not None and self.limit < 0:
+            raise QueryRefused("a limit cannot be negative")
 
     def _require_known(self) -> None:
         """Refuse SELECT DISTINCT unless all keys are declared: then it needs no rows."""

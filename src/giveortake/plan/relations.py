@@ -26,23 +26,19 @@ to an aggregate is what its own rows can do: the stability that `compile` turns 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from operator import methodcaller
-from typing import TYPE_CHECKING, Any, Never, TypeAlias, final
+from typing import TYPE_CHECKING, Never, TypeAlias, final
 
 from giveortake.advice import Advice
+from giveortake.codec import stored
 from giveortake.errors import QueryRefused
-from giveortake.plan.domains import Domain, Kind
+from giveortake.plan.aggregates import Aggregate
+from giveortake.plan.domains import Domain, Kind, Schema
 from giveortake.plan.expressions import Call, ColumnReference, Expression, require_shallow, require_true_or_false
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Set
+    from collections.abc import Iterable, Set
 
-    from giveortake.plan.question import Aggregate
-
-
-Schema: TypeAlias = Mapping[str, Domain]
 
 _STORED_INSTEAD = {
     "TIMESTAMP WITH TIME ZONE": 'without a zone (pandas: df["{0}"].dt.tz_convert(None))',
@@ -115,9 +111,8 @@ class PublicTable:
 
 
 _MOST_PERSON_JOINS = 3
-_JSON: Callable[[Relation], Any] = methodcaller("to_json")
-
-Named: TypeAlias = "tuple[tuple[str, Expression], ...]"
+_LONGEST_NAME = 100
+Named: TypeAlias = tuple[tuple[str, Expression], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +142,6 @@ class Relation(ABC):
     def is_one_row_for(self, columns: Set[str]) -> bool:
         """Whether no person has two rows here with the same values of these columns."""
         return self.most_rows == 1
-
-    @abstractmethod
-    def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
-        """The relation as plain lists, numbers and text; equal relations have equal JSON.
-
-        This is a stored format. A document that names its tables writes the sources by a `source_json` of its own.
-        """
 
     def scans(self) -> list[Scan]:
         """All scans of private tables in it, repeated ones included."""
@@ -240,12 +228,9 @@ class Scan(Relation):
     def scans(self) -> list[Scan]:
         return [self]
 
-    def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
-        first = [] if self.first_by is None else [self.first_by]
-        return ["scan", self.table.name, self.most_rows_of_person, *first]
-
 
 @final
+@stored("filter")
 @dataclass(frozen=True, slots=True)
 class Filter(Unary):
     """The rows for which a condition is true."""
@@ -261,11 +246,9 @@ class Filter(Unary):
     def is_one_row_for(self, columns: Set[str]) -> bool:
         return self.source.is_one_row_for(columns)
 
-    def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
-        return ["filter", source_json(self.source), self.condition.to_json()]
-
 
 @final
+@stored("derive")
 @dataclass(frozen=True, slots=True)
 class Derive(Unary):
     """New columns computed row by row; the column of the person is always carried along.
@@ -282,6 +265,8 @@ class Derive(Unary):
         schema = {}
         for name, expression in self.named:
             require_shallow(expression)
+            if expression != ColumnReference(name):
+                require_name(name)
             schema[name] = expression.domain(inside)
             if person is not None and _same(name, person) and (name, expression) != (person, ColumnReference(person)):
                 raise QueryRefused(
@@ -306,11 +291,9 @@ class Derive(Unary):
         }
         return self.source.is_one_row_for(same)
 
-    def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
-        return ["derive", source_json(self.source), [[name, expression.to_json()] for name, expression in self.named]]
-
 
 @final
+@stored("join public")
 @dataclass(frozen=True, slots=True)
 class JoinPublic(Unary):
     """Each row joined to the one row of a public table with its key; `optional` keeps rows without a match.
@@ -340,6 +323,7 @@ class JoinPublic(Unary):
             raise QueryRefused(
                 f"tables cannot be joined on {theirs.kind} numbers", hint="join on whole numbers or text"
             )
+        _require_taken(self.taken, self.public.schema)
         _require_names_apart([*inside, *(name for _, name in self.taken)])
 
     @property
@@ -354,13 +338,9 @@ class JoinPublic(Unary):
     def is_one_row_for(self, columns: Set[str]) -> bool:
         return self.source.is_one_row_for(columns & set(self.source.schema))
 
-    def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
-        taken = [list(pair) for pair in self.taken]
-        on, public = self.on.to_json(), [self.public.name, self.public.fingerprint]
-        return ["join public", source_json(self.source), public, on, self.public_column, taken, self.optional]
-
 
 @final
+@stored("join persons")
 @dataclass(frozen=True, slots=True)
 class JoinPersons(Binary):
     """The join of two private relations on the person: rows are matched only with rows of the same person."""
@@ -379,6 +359,7 @@ class JoinPersons(Binary):
         one, other = self.left.schema[self.left.person], self.right.schema[self.right.person]
         if one.kind is not other.kind:
             raise QueryRefused("the two tables store the person as values of different types")
+        _require_taken(self.taken, self.right.schema)
         _require_names_apart([*self.left.schema, *(name for _, name in self.taken)])
 
     @property
@@ -392,12 +373,9 @@ class JoinPersons(Binary):
         one, other = self.left.most_rows, self.right.most_rows
         return None if one is None or other is None else one * max(other, 1)
 
-    def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
-        taken = [list(pair) for pair in self.taken]
-        return ["join persons", source_json(self.left), source_json(self.right), taken, self.optional]
-
 
 @final
+@stored("union")
 @dataclass(frozen=True, slots=True)
 class Union(Binary):
     """The rows of two relations, one below the other; a unit has its rows from both."""
@@ -429,11 +407,9 @@ class Union(Binary):
         one, other = self.left.most_rows, self.right.most_rows
         return None if one is None or other is None else one + other
 
-    def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
-        return ["union", source_json(self.left), source_json(self.right)]
-
 
 @final
+@stored("per person")
 @dataclass(frozen=True, slots=True)
 class PerPerson(Unary):
     """One row per person, and per value of `keys`, with exact features computed from that person's rows alone."""
@@ -448,7 +424,8 @@ class PerPerson(Unary):
         for key in self.keys:
             ColumnReference(key).domain(inside)
         _require_names_apart([self.source.person, *self.keys, *(name for name, _ in self.features)])
-        for _, feature in self.features:
+        for name, feature in self.features:
+            require_name(name)
             feature.require_feature(inside)
 
     @property
@@ -470,12 +447,9 @@ class PerPerson(Unary):
     def computed(self) -> tuple[Expression, ...]:
         return tuple(feature.expression for _, feature in self.features if feature.expression is not None)
 
-    def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
-        features = [[name, feature.to_json()] for name, feature in self.features]
-        return ["per person", source_json(self.source), list(self.keys), features]
-
 
 @final
+@stored("keep parts")
 @dataclass(frozen=True, slots=True)
 class KeepParts(Unary):
     """For each person, the rows with at most `most` values of a column; a hash of person and value decides which."""
@@ -483,13 +457,31 @@ class KeepParts(Unary):
     column: str
     most: int
 
-    def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
-        return ["keep parts", source_json(self.source), self.column, self.most]
+    def __post_init__(self) -> None:
+        ColumnReference(self.column).domain(self.schema)
+        if self.person is None or self.most < 1:
+            raise QueryRefused("parts are kept of persons, one of each at least")
 
 
 def _same(one: str, other: str) -> bool:
     """Whether two names are the same to an engine, which ignores the case of letters."""
     return one.casefold() == other.casefold()
+
+
+def require_name(name: str) -> str:
+    """Check that every engine can write a name, and return it."""
+    if not name or len(name) > _LONGEST_NAME or not name.isprintable():
+        raise QueryRefused(f"a column's name has 1 to {_LONGEST_NAME} printable characters", hint="choose another name")
+    return name
+
+
+def _require_taken(taken: tuple[tuple[str, str], ...], schema: Schema) -> None:
+    """Check the columns that a join takes from the other table, and their new names."""
+    for old, new in taken:
+        if old not in schema:
+            raise QueryRefused("a join takes a column that its table does not have")
+        if new != old:
+            require_name(new)
 
 
 def _require_names_apart(names: list[str]) -> None:
@@ -651,6 +643,7 @@ def _grown(relation: Relation) -> tuple[int, int]:
 
 
 @final
+@stored("semi join")
 @dataclass(frozen=True, slots=True)
 class SemiJoin(Unary):
     """The rows whose value occurs in a column of a public table, or with `negated` those whose value does not.
@@ -682,16 +675,3 @@ class SemiJoin(Unary):
 
     def computed(self) -> tuple[Expression, ...]:
         return (self.on,)
-
-    def to_json(self, source_json: Callable[[Relation], Any] = _JSON) -> Any:
-        public = [self.public.name, self.public.fingerprint]
-        condition = None if self.condition is None else self.condition.to_json()
-        return [
-            "semi join",
-            source_json(self.source),
-            public,
-            self.on.to_json(),
-            self.public_column,
-            condition,
-            self.negated,
-        ]

@@ -25,9 +25,9 @@ from giveortake.plan.expressions import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from giveortake.plan.domains import Schema
     from giveortake.plan.expressions import Expression
     from giveortake.plan.numbers import Rule
-    from giveortake.plan.relations import Schema
 
 
 MOMENTS = frozenset({Kind.DATE, Kind.TIMESTAMP})

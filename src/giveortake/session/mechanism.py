@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 from giveortake.advice import Advice
 from giveortake.caching import Cache
+from giveortake.codec import write
 from giveortake.compile.measurement import prepared
 from giveortake.errors import AccessDenied, BudgetExceeded, LedgerMismatch, QueryRefused
-from giveortake.plan.expressions import Literal
+from giveortake.plan import Value
 from giveortake.privacy import ApproxDP
 from giveortake.session.pricing import price
 from giveortake.session.quotes import Quote
@@ -281,7 +282,7 @@ class InteractiveMechanism:
             "format": FORMAT,
             "declared": self.declared,
             "confidence": [str(Fraction(confidence)), confidence.over],
-            **({} if part is None else {"part": [part.column, Literal(part.value).to_json(), part.touched]}),
+            **({} if part is None else {"part": [part.column, write(part.value, Value), part.touched]}),
         }
 
     # -- the ledger ---------------------------------------------------------------------------------------------

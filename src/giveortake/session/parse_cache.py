@@ -1,6 +1,6 @@
 """A cache of parsed questions on disk: importing the parser takes longer than parsing.
 
-A reading is a plan, as `plan.codec` writes it, and the options in the text. It is a function of the text, of what
+A reading is a plan, as `giveortake.codec` writes it, and the options in the text. It is a function of the text, of what
 is declared about the tables, and of the parsing code; its file name is a keyed hash of all three, and its first line a
 keyed hash of the rest. A file that is damaged, or that somebody else has changed or written, fails this check: then
 the text is parsed again. Nothing in it depends on a row.
@@ -19,11 +19,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake import exact, sql
+from giveortake import codec, exact, sql
 from giveortake import plan as plan_package
 from giveortake.engines.runtime import is_own
 from giveortake.errors import GiveOrTakeError
-from giveortake.plan.codec import question_from_json, question_to_json
+from giveortake.plan import Question
 from giveortake.sql import Read
 
 if TYPE_CHECKING:
@@ -68,13 +68,13 @@ class ReadingCache:
         if not is_own(path) or not hmac.compare_digest(seal, self._seal(path, content)):
             raise PermissionError
         document = json.loads(content)
-        question = question_from_json(document["plan"], self.origin)
+        question = codec.read(Question, document["plan"], references=self.origin)
         os.utime(path)
         return Read(question, {name: _option(option) for name, option in document["options"].items()})
 
     def _keep(self, path: Path, reading: Read) -> None:
         options = {name: [type(option).__name__, str(option)] for name, option in reading.options.items()}
-        plan = question_to_json(reading.question, self.origin)
+        plan = codec.write(reading.question, references=self.origin)
         content = json.dumps({"plan": plan, "options": options}).encode()
         if len(content) > _LONGEST:
             return

@@ -17,12 +17,13 @@ from fractions import Fraction
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake import codec
 from giveortake.advice import Advice
 from giveortake.answers.terms import Confidence
+from giveortake.codec import write
 from giveortake.compile import Caps, Spend, Terms
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryRefused, Unprovable
-from giveortake.plan.codec import question_from_json
-from giveortake.plan.expressions import Literal
+from giveortake.plan import Question, Value
 from giveortake.session.kinds.counters import CounterRequest
 from giveortake.session.kinds.queries import BoundQuestions, QueryRequest, RefinementRequest
 from giveortake.session.mechanism import FORMAT
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
     from giveortake.answers import Answer
     from giveortake.ledger import ReleaseRecord
-    from giveortake.plan import Question
     from giveortake.session.kinds.queries import PaidRelease
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.requests import Bound
@@ -187,9 +187,10 @@ class Reading:
 
     def _question(self, plan: Any) -> Question:
         try:
-            return question_from_json(plan, self.mechanism.origin)
-        except QueryRefused as refusal:
+            question: Question = codec.read(Question, plan, references=self.mechanism.origin, what="plan")
+        except (InvalidParameter, QueryRefused) as refusal:
             raise _unlike(self.record, f": {refusal.message}") from None
+        return question
 
     # -- what was released --------------------------------------------------------------------------------------
 
@@ -278,7 +279,7 @@ def _workload_request(mechanism: InteractiveMechanism, content: Mapping[str, Any
         tuple((one, other) for one, other in document["column_names"]),
         tuple((one, other) for one, other in document["measure_names"]),
     )
-    relation = question_from_json(json.loads(content["plan"]), mechanism.origin).relation
+    relation = codec.value_of(Question, content["plan"], references=mechanism.origin).relation
     return WorkloadRequest.of(workload, relation, document["minimise"], document["norm"])
 
 
@@ -286,11 +287,11 @@ def in_part_of(mechanism: InteractiveMechanism, content: list[Any]) -> Interacti
     """The mechanism of the part that a record names: of the session's own part, or of one of the whole session."""
     column, value, touched = content
     if mechanism.part is not None:
-        if [mechanism.part.column, Literal(mechanism.part.value).to_json(), mechanism.part.touched] == content:
+        if [mechanism.part.column, write(mechanism.part.value, Value), mechanism.part.touched] == content:
             return mechanism
         raise NotFound("this session sees only a part of the data", hint="read the release from the whole session")
     parts = parts_of(mechanism, list(mechanism.origin.relations.values()), column, touched)
-    return mechanism.in_part(next(part for part in parts if Literal(part.value).to_json() == value))
+    return mechanism.in_part(next(part for part in parts if write(part.value, Value) == value))
 
 
 def _kind(record: ReleaseRecord) -> str:

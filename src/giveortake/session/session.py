@@ -13,15 +13,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, Unpack, cast, final
 
-from giveortake import frame, sql
+from giveortake import codec, frame, sql
 from giveortake.answers import Answer, Stream
 from giveortake.answers.terms import CAP_TERMS
 from giveortake.caching import served
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import open_probability
 from giveortake.ledger.rules.releases import History, Releases
-from giveortake.plan import Catalog, PublicTable
-from giveortake.plan.codec import question_from_json, question_to_json
+from giveortake.plan import Catalog, PublicTable, Question
 from giveortake.session.kinds.queries import BatchRequest, QueryRequest, known_answer, known_quote
 from giveortake.session.partitions import Partition, key_of, parts_of
 from giveortake.session.profiles.best_caps import paid_profiles
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from giveortake.compile import Terms
     from giveortake.exact import Number
     from giveortake.ledger import BudgetStatus, ReleaseRecord
-    from giveortake.plan import Question
     from giveortake.privacy.events import Event
     from giveortake.session.kinds.counters import Counter
     from giveortake.session.kinds.weights import Weights
@@ -169,7 +167,8 @@ class Query(Generic[_Release_co]):
 
     def plan(self) -> dict[str, Any]:
         """The question as plain lists, numbers and text, from which `session.from_plan` makes the same question."""
-        return question_to_json(self.question, self._mechanism.origin)
+        document: dict[str, Any] = codec.write(self.question, references=self._mechanism.origin)
+        return document
 
     @property
     def finds_keys(self) -> bool:
@@ -248,7 +247,7 @@ class Session:
 
     def from_plan(self, plan: Mapping[str, Any]) -> Query[Answer]:
         """A question that `Query.plan` wrote; refused here, at no cost, if it is not about these tables."""
-        return self._ask(question_from_json(plan, self._mechanism.origin))
+        return self._ask(codec.read(Question, plan, references=self._mechanism.origin, what="plan"))
 
     def as_analyst(self, name: str) -> Session:
         """A session on the same tables and ledger for an analyst, who sees only their own entries and budget.

@@ -42,7 +42,7 @@ from giveortake.sql.rows import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from giveortake.plan.question import Output
+    from giveortake.plan.question import ConditionPart, Operation, Output
     from giveortake.sql.rows import Scope
 
 
@@ -184,7 +184,7 @@ def key_expression(node: exp.Expr, scope: Scope, aliases: dict[str, exp.Expr]) -
     return Rows(scope).expression(node)
 
 
-_ARITHMETIC: dict[type, str] = {exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply", exp.Div: "divide"}
+_ARITHMETIC: dict[type, Operation] = {exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply", exp.Div: "divide"}
 _OF_ONE: dict[type, str] = {
     exp.Abs: "abs",
     exp.Sign: "sign",
@@ -536,7 +536,7 @@ class Answers:
         names = [name for name, _ in (*self.keys, *self.outputs)]
         return next((name for name in names if name.casefold() == column.casefold()), None)
 
-    def _operand(self, node: exp.Expr) -> object:
+    def _operand(self, node: exp.Expr) -> ConditionPart:
         name = self.name_of(node) if not isinstance(node, exp.Literal | exp.Boolean | exp.Null | exp.Neg) else None
         if name is not None:
             if self._named(node) is not None and isinstance(node, exp.Column):
@@ -565,10 +565,10 @@ class Answers:
                 f"`{name}` in HAVING is ambiguous", hint="give the columns of the answer different names with AS"
             )
 
-    def _compared(self, operation: str, one: object, other: object) -> Condition:
+    def _compared(self, operation: str, one: ConditionPart, other: ConditionPart) -> Condition:
         return Condition(operation, (self._as_date(one, other), self._as_date(other, one)))
 
-    def _as_date(self, value: object, counterpart: object) -> object:
+    def _as_date(self, value: ConditionPart, counterpart: object) -> ConditionPart:
         if not isinstance(value, str) or not isinstance(counterpart, ColumnReference):
             return value
         domain = dict(self.keys)[counterpart.name].domain(self.scope.relation.schema)

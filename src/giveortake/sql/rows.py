@@ -24,7 +24,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from giveortake.errors import InvalidParameter, QueryRefused, did_you_mean
 from giveortake.exact import rational
 from giveortake.plan import Call, ColumnReference, Expression, Kind, Literal, require_few_steps, require_name
-from giveortake.plan import question as plan
+from giveortake.plan.aggregates import AGGREGATES as AGGREGATE_FUNCTIONS
 from giveortake.plan.functions import CASTS, FUNCTIONS
 from giveortake.plan.relations import unasked_column
 from giveortake.plan.times import MOMENTS, UNITS, as_moment, compared, moment
@@ -208,12 +208,15 @@ OUR_OWN = {  # functions that the parser has no class for
 
 AGGREGATES = {
     _CLASSES[spelled]: function
-    for function in plan.AGGREGATES.values()
+    for function in AGGREGATE_FUNCTIONS.values()
     for spelled in function.sql
     if spelled in _CLASSES
 }
 OUR_OWN_AGGREGATES = {
-    spelled: function for function in plan.AGGREGATES.values() for spelled in function.sql if spelled not in _CLASSES
+    spelled: function
+    for function in AGGREGATE_FUNCTIONS.values()
+    for spelled in function.sql
+    if spelled not in _CLASSES
 }
 QUANTILES: dict[type, str] = {  # with the argument that holds the fraction
     exp.PercentileCont: "expression",

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, final
 
 from giveortake.errors import InvalidParameter, QueryRefused, did_you_mean
 from giveortake.exact import rational
+from giveortake.plan.aggregates import AGGREGATES
 from giveortake.plan.functions import FUNCTIONS, available
-from giveortake.plan.question import AGGREGATES
 
 if TYPE_CHECKING:
     from collections.abc import Collection

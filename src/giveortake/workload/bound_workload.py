@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake.advice import Advice, declaring
+from giveortake.codec import write
 from giveortake.compile import Caps
 from giveortake.compile.measures import MOST, quantum_of
 from giveortake.compile.sensitivity import capped, unbounded
@@ -25,9 +26,21 @@ from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import ceiling, decimal, positive, power_of_two_at_least
 from giveortake.mechanisms.marginals import Contribution
-from giveortake.plan import Aggregate, AggregateKind, Call, ColumnReference, Filter, Kind, Literal, Measured, Question
+from giveortake.plan import (
+    Aggregate,
+    AggregateKind,
+    Call,
+    ColumnReference,
+    Filter,
+    Kind,
+    Literal,
+    Measured,
+    Question,
+    Value,
+    identity,
+)
 from giveortake.plan.describe import rows_without
-from giveortake.plan.domains import moment_of, stored_type
+from giveortake.plan.domains import moment_of
 from giveortake.plan.times import MOMENTS
 
 if TYPE_CHECKING:
@@ -40,7 +53,7 @@ if TYPE_CHECKING:
     from giveortake.exact import Number
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.mechanism import BoundedIntegers
-    from giveortake.plan import Domain, Expression, Relation, Value
+    from giveortake.plan import Domain, Expression, Relation
     from giveortake.privacy.guarantee import Neighbours
     from giveortake.workload.workload import Ranges, Workload
 
@@ -93,10 +106,7 @@ class Attributes:
 
     def to_json(self) -> list[Any]:
         """The columns and their values, in the order in which cells are stored."""
-        return [
-            [name, [[stored_type(value), str(value)] for value in values]]
-            for name, values in zip(self.names, self.values, strict=True)
-        ]
+        return [[name, write(values, tuple[Value, ...])] for name, values in zip(self.names, self.values, strict=True)]
 
 
 def declared_rows(relation: Relation, attributes: Attributes) -> Relation:
@@ -742,7 +752,7 @@ class BoundWorkload:
     def to_json(self) -> dict[str, Any]:
         """What identifies the workload in a ledger, apart from the spend."""
         return {
-            "relation": self.question.relation.to_json(),
+            "relation": identity(self.question.relation),
             "attributes": self.attributes.to_json(),
             "layers": [layer.to_json() for layer in self.layers],
             "ranges": [range_table.to_json() for range_table in self.ranges],

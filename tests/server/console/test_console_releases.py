@@ -50,8 +50,8 @@ def test_a_workload_is_read_table_by_table(desk: Desk, bob: Any) -> None:
 
 
 def test_a_refinement_is_quoted_also_of_a_plan_and_quantiles_offer_none(desk: Desk, bob: Any) -> None:
-    count = {"format": 1, "relation": ["table", "visits"], "keys": [], "shown": ["n"], "distinct": False}
-    count |= {"outputs": [["n", ["measured", ["count rows", None, None]]]], "having": None, "order": [], "limit": None}
+    count: Any = {"kind": "question", "relation": {"kind": "table", "name": "visits"}, "keys": []}
+    count |= {"outputs": [["n", {"kind": "measured", "aggregate": {"kind": "count rows"}}]]}
     asked = {"plan": count, "terms": {"epsilon": "0.0151"}, "key": "a plan"}  # nobody has asked for it in SQL
     release = desk.service.call("bob", "POST", "/v1/datasets/visits/answer", asked).json()["release_id"]
     before = spent(desk.service, "bob")

@@ -22,7 +22,7 @@ from giveortake.codec import fraction_text
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import decimal, decimal_down, decimal_up, percent
 from giveortake.ledger.rules.releases import minute, price_of, request_text, without_repeats
-from giveortake.plan.question import AggregateKind
+from giveortake.plan.aggregates import AggregateKind
 from giveortake.plot.svg import brief
 from giveortake.server import analyst_routes
 from giveortake.server.console.approvals import approval_view
@@ -227,9 +227,11 @@ def kinds_of(formula: Any) -> Iterator[str]:
     stack = [formula]
     while stack:
         node = stack.pop()
-        if isinstance(node, list):
-            if len(node) > 1 and node[0] == "measured" and isinstance(node[1], list):
-                yield str(node[1][0])
+        if isinstance(node, dict):
+            if node.get("kind") == "measured":
+                yield str(node["aggregate"]["kind"])
+            stack += node.values()
+        elif isinstance(node, list):
             stack += node
 
 

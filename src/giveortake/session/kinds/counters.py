@@ -21,7 +21,7 @@ from giveortake.engines.runtime import failure
 from giveortake.errors import InvalidParameter, LedgerMismatch, LedgerUnavailable, NotFound, QueryRefused
 from giveortake.exact import counted, whole
 from giveortake.mechanisms.prefix_sums import RunningCount, SquareRoot, running_count_sensitivity
-from giveortake.plan import Aggregate, AggregateKind, Call, ColumnReference, Kind, Measured, Question, Scan
+from giveortake.plan import Aggregate, AggregateKind, Call, ColumnReference, Kind, Measured, Question, Scan, identity
 from giveortake.plan.domains import moment_of
 from giveortake.session.profiles.best_caps import left_out_under
 from giveortake.session.refusals import OTHER_BUDGET, rounded_gaussian_event, unanswered
@@ -121,7 +121,7 @@ class Periods:
 
     def to_json(self) -> list[Any]:
         """What identifies the counter in a ledger."""
-        return [self.relation.to_json(), self.column, str(self.first), self.horizon, self.rows]
+        return [identity(self.relation), self.column, str(self.first), self.horizon, self.rows]
 
 
 _COUNT = Measured(Aggregate(AggregateKind.COUNT_ROWS))

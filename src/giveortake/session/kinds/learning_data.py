@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import inspect
-import json
 import math
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, final
 
-from giveortake import frame
+from giveortake import codec, frame
 from giveortake.caching import serving
 from giveortake.engines import HandsOverRows, Sample
 from giveortake.engines.questions import SAMPLED_OF
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.plan import Aggregate, AggregateKind, Measured, Question
-from giveortake.plan.codec import question_from_json, question_to_json
 from giveortake.session.kinds.runs import AdaptiveRun, Run
 from giveortake.session.profiles.best_caps import paid_profiles, profiled_table
 from giveortake.session.session import Session, mechanism_of, mechanism_of_query, require_here
@@ -128,12 +126,12 @@ class LearningData:
         if self.persons is not None or self.mechanism.part is not None:
             return None
         question = Question(self.relation, (), (("n", _COUNT),))
-        return {"plan": json.dumps(question_to_json(question, self.mechanism.origin))}
+        return {"plan": codec.text_of(question, references=self.mechanism.origin)}
 
     @classmethod
     def from_json(cls, mechanism: InteractiveMechanism, content: dict[str, Any]) -> LearningData:
         """The rows that `to_json` wrote down, among the tables of a session."""
-        return cls(mechanism, question_from_json(json.loads(content["plan"]), mechanism.origin).relation)
+        return cls(mechanism, codec.value_of(Question, content["plan"], references=mechanism.origin).relation)
 
     def request(self, sums: Iterable[VectorSum], spend: Spend, identity: dict[str, Any], words: str) -> Run:
         """A run of sums of vectors that costs a spend in all; sums that the session or engine cannot run are refused.

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar, f
 
 import numpy as np
 
-from giveortake import accounting, exact
+from giveortake import accounting, exact, plan
 from giveortake.accounting.filters import Filter, admitted_rho
 from giveortake.accounting.pricing import Rho, noise_multiplier, priced_within
 from giveortake.compile import Caps, Spend
@@ -36,7 +36,8 @@ from giveortake.mechanisms.mechanism import Sensitive
 from giveortake.mechanisms.selection import NoisyCount, PaddedThreshold, SparseVectorCheck, WorstMarginalSelection
 from giveortake.mechanisms.vectors import GradientOracle, OutputPerturbation, TrustedGradients, VectorNoise
 from giveortake.plan import Question
-from giveortake.plan.question import Aggregate, AggregateKind, Measured
+from giveortake.plan.aggregates import Aggregate, AggregateKind
+from giveortake.plan.question import Measured
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, events
 from giveortake.randomness import SYSTEM_ENTROPY
 from giveortake.session.refusals import OTHER_BUDGET, fit_too_dear, run_too_dear, samples_too_dear
@@ -492,7 +493,7 @@ class Run:
         if relation.most_rows is None:
             raise unbounded("rows", ())
         rho = priced_within(rho_of(spend))  # rounded so that all that is left can be asked for
-        full_identity = identity | {"relation": relation.to_json(), "rho": str(rho)}
+        full_identity = identity | {"relation": plan.identity(relation), "rho": str(rho)}
         return cls(mechanism, relation, spend, rho, full_identity, words)
 
     @classmethod
@@ -505,7 +506,7 @@ class Run:
                 "a model cannot be fitted to a part of a table", hint="use the session of the whole table"
             )
         mu = 1 / noise_multiplier(spend.squared_mu())  # rounded so that all that is left can be asked for
-        full_identity = identity | {"relation": relation.to_json(), "mu": str(mu)}
+        full_identity = identity | {"relation": plan.identity(relation), "mu": str(mu)}
         return cls(mechanism, relation, spend, mu**2 / 2, full_identity, words, mu=mu)
 
     @classmethod

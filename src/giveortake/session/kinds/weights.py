@@ -28,12 +28,12 @@ from giveortake.accounting.pricing import priced_within
 from giveortake.answers import Answer, Column
 from giveortake.answers.terms import CAP_TERMS
 from giveortake.caching import served
+from giveortake.codec import write
 from giveortake.engines import KeyColumn
 from giveortake.errors import InvalidParameter, MechanismSpent, did_you_mean
 from giveortake.exact import decimal, open_probability, sqrt_down, whole
 from giveortake.mechanisms import AboveThreshold, Gaussian
-from giveortake.plan import ColumnReference
-from giveortake.plan.domains import stored_type
+from giveortake.plan import ColumnReference, Value
 from giveortake.privacy import events
 from giveortake.session.kinds.runs import BoundRun, Compared, Counted, Run, rho_of
 from giveortake.session.refusals import unanswered
@@ -170,10 +170,7 @@ class BoundWeights(BoundRun[WeightsMeasurement]):
         request = self.request
         identity = {
             "multiplicative weights": 2,
-            "columns": [
-                [column.name, [[stored_type(value), str(value)] for value in column.values or ()]]
-                for column in self.columns
-            ],
+            "columns": [[column.name, write(column.values, tuple[Value, ...])] for column in self.columns],
             "accuracy": str(request.accuracy),
             "queries": request.queries,
         }

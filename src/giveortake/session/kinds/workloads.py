@@ -6,12 +6,12 @@ anything.
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, final, get_args
 
+from giveortake import codec
 from giveortake.accounting.pricing import Epsilon
 from giveortake.advice import Advice
 from giveortake.compile import Spend
@@ -20,7 +20,6 @@ from giveortake.engines.runtime import failure
 from giveortake.errors import InvalidParameter
 from giveortake.exact import counted, decimal, decimal_down
 from giveortake.plan import Aggregate, AggregateKind, Measured, Question
-from giveortake.plan.codec import question_to_json
 from giveortake.session.pricing import amount_of, greatest_amount
 from giveortake.session.profiles.best_caps import left_out_under
 from giveortake.session.quotes import fact_text
@@ -177,7 +176,7 @@ class BoundWorkloadRequest(Bound[WorkloadMeasurement]):
         workload, request = self.request.workload, self.request
         if len(workload.tables) + len(workload.ranges) > MOST_WISHES:
             return None
-        plan = question_to_json(Question(request.relation, (), (("n", _COUNT),)), self.mechanism.origin)
+        plan = codec.text_of(Question(request.relation, (), (("n", _COUNT),)), references=self.mechanism.origin)
         return {
             **self.mechanism.record_head(terms.confidence),
             "spend": priced.spend.to_json(),
@@ -191,7 +190,7 @@ class BoundWorkloadRequest(Bound[WorkloadMeasurement]):
                 "minimise": request.minimise,
                 "norm": None if request.norm is None else str(request.norm),
             },
-            "plan": json.dumps(plan),
+            "plan": plan,
         }
 
     # -- what it gives ------------------------------------------------------------------------------------------
