@@ -21,6 +21,7 @@ from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
 from bench_crash import server
+from giveortake import codec
 from giveortake.ledger import Charge
 from giveortake.ledger.chain.index import EntryIndex, Sieve
 from giveortake.ledger.opening import opened
@@ -38,7 +39,7 @@ EVENT = Laplace(1_000_000)
 ASKED: dict[str, Any] = {
     "dataset": "visits",
     "version": "1",
-    "event": EVENT.to_dict(),
+    "event": codec.write(EVENT),
     "answered_by": None,
 }
 

@@ -636,8 +636,8 @@ _IDENTITY = (
     ),
     _mutant(
         "a promise is read as one about added rows",
-        "privacy/documents.py",
-        '"neighbours": content["neighbours"]}',
+        "privacy/guarantee.py",
+        '"neighbours": checked_neighbours(terms[1])}',
         '"neighbours": "add-remove"}',
         "privacy/test_promise_documents",
         _LEVELS,

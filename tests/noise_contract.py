@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import laws
+from giveortake import codec
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.additive import AdditiveNoise
 from giveortake.privacy.events import Event
@@ -26,7 +27,7 @@ def says_what_it_is(noise: AdditiveNoise) -> None:
     assert noise.citation
     assert "Guarantee [" in (type(noise).__doc__ or "")
     event = noise.event(1)
-    assert Event.from_json(event.to_json()) == event
+    assert codec.read(Event, codec.write(event)) == event
 
 
 def keeps_its_promise(noise: AdditiveNoise, law: laws.Law, shift: int, reach: int) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import giveortake as gt
 from cases import all_cases, some_examples
+from giveortake import codec
 from giveortake.accounting.filters import Filter
 from giveortake.ledger import Charge
 from giveortake.privacy import events
@@ -94,7 +95,7 @@ def test_the_pot_pays_for_the_dearest_part_too() -> None:
 
 def test_an_event_in_a_part_survives_json_and_refuses_parts_of_parts() -> None:
     event = InPart(events.Laplace(3), events.Laplace(6), 77, 2, 3)
-    assert Event.from_json(event.to_json()) == event
+    assert codec.read(Event, codec.write(event)) == event
     assert event.guarantee() == gt.PureDP(Fraction(1, 3))
     with pytest.raises(gt.errors.InvalidParameter):
         InPart(event, event, 1, 1)

@@ -17,9 +17,9 @@ import pytest
 
 import giveortake as gt
 from cases import all_cases
+from giveortake import codec
 from giveortake.answers import Answer, Column, Estimate
 from giveortake.errors import InvalidParameter
-from giveortake.privacy.documents import promise_to_json
 
 INF = math.inf
 EVERY_KIND = Answer(
@@ -194,5 +194,5 @@ def test_a_parquet_file_tells_caps_cost_confidence_and_release(tmp_path: Path) -
         ).fetchall()
     told = json.loads(dict(found)[b"giveortake"])
     assert told["caps"] == {"rows_per_person": 2}
-    assert told["cost"] == promise_to_json(answer.cost)
+    assert told["cost"] == codec.write(answer.cost)
     assert (told["confidence"], told["release_id"]) == ("19/20", answer.release_id)

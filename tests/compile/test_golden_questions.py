@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from evil_tables import random_table
+from giveortake import codec
 from giveortake.answers import Answer
 from giveortake.compile import Spend, Terms
 from giveortake.session import Query
@@ -49,8 +50,8 @@ def _name_and_price(query: Query[Answer], spend: str) -> list[str]:
     quote = mechanism.quote(query.request.bind(mechanism, terms), terms)
     margins = {name: f"{each:.6g}" if isinstance(each, float) else str(each) for name, each in quote.margins.items()}
     content = [
-        made.event.to_json(),
-        made.event_if_added().to_json(),
+        codec.text_of(made.event),
+        codec.text_of(made.event_if_added()),
         quote.noise,
         margins,
         quote.keys,

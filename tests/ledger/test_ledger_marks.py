@@ -223,7 +223,7 @@ def test_a_ledger_of_a_later_version_is_too_new_and_not_damaged(place: FilePlace
 
 LATER: list[dict[str, Any]] = [
     {"kind": "prophecy", "content": {}},
-    {"kind": "reserved", "event": {"event": "prophecy", "version": 1}},
+    {"kind": "reserved", "event": {"kind": "prophecy"}},
     {"kind": "budget", "budget": {"promise": "prophecy"}},
 ]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import giveortake as gt
+from giveortake import codec
 from giveortake.privacy import Guarantee
-from giveortake.privacy.documents import promise_from_json, promise_to_json
 
 PROMISES: list[Guarantee] = [
     make(unit=unit, neighbours=neighbours)
@@ -23,6 +23,6 @@ PROMISES: list[Guarantee] = [
 
 
 def test_a_promise_is_read_as_it_was_written_and_no_two_are_written_alike() -> None:
-    texts = [json.dumps(promise_to_json(promise)) for promise in PROMISES]
-    assert [promise_from_json(json.loads(text)) for text in texts] == PROMISES
+    texts = [json.dumps(codec.write(promise)) for promise in PROMISES]
+    assert [codec.read(Guarantee, json.loads(text)) for text in texts] == PROMISES
     assert len(set(texts)) == len(PROMISES) == 20

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from fractions import Fraction
 
@@ -13,6 +12,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from cases import all_cases, some_examples
+from giveortake import codec
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.privacy import ApproxDP, PureDP, RenyiDP, events
 from giveortake.privacy.events import Event, amplified, sampled_gaussian_divergence
@@ -106,7 +106,7 @@ def test_rates_that_are_none_are_refused(rate: object) -> None:
 
 @all_cases("scheme", ["bernoulli", "", "1/2", "Poisson", 3, None])
 def test_schemes_that_are_none_are_refused_in_json_too(scheme: object) -> None:
-    content = events.Subsampled(events.Pure(1), "1/2").to_dict()
-    assert Event.from_json(json.dumps(content)) == events.Subsampled(events.Pure(1), "0.5")
+    content = codec.write(events.Subsampled(events.Pure(1), "1/2"))
+    assert codec.read(Event, content) == events.Subsampled(events.Pure(1), "0.5")
     with pytest.raises(InvalidParameter):
-        Event.from_json(json.dumps(content | {"scheme": scheme}))
+        codec.read(Event, content | {"scheme": scheme})

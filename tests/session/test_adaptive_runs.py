@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from giveortake import codec
 from giveortake.compile import Spend
 from giveortake.configuration import protection_arguments
 from giveortake.engines import KeyColumn
@@ -69,7 +70,7 @@ def test_a_run_is_charged_once_as_what_it_is_and_keeps_what_it_draws(session: Se
         run.measure((A, B), RHO / 4, residual=True)
         run.settle()
     (reserved,) = [entry for entry in session.history() if entry.kind == "reserved"]
-    assert reserved.content["event"] == events.ZCDP(RHO).to_dict()
+    assert reserved.content["event"] == codec.write(events.ZCDP(RHO))
     assert session.spent == RHO
     assert [entry.kind for entry in session.history()][-4:] == ["drawn", "drawn", "drawn", "settled"]
     assert isinstance(run.steps[1], Choice)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import replace
 from fractions import Fraction
@@ -16,6 +15,7 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from evil_tables import Table, random_table
+from giveortake import codec
 from giveortake.answers.terms import least_error
 from giveortake.compile import Caps, Measurement, Spend, Terms
 from giveortake.errors import IdempotencyConflict, InvalidParameter, QueryRefused
@@ -105,7 +105,7 @@ def test_dimensions_share_the_spend_and_the_event_says_what_that_costs(change: A
     s = session(neighbours=change, budget=gt.PureDP(10))
     s.profile(by=["region"], columns=["amount"]).answer(epsilon=1)
     (entry,) = [entry for entry in ledger_of(s).history() if entry.kind == "reserved"]
-    event = events.Event.from_json(json.dumps(entry.content["event"]))
+    event = codec.read(events.Event, entry.content["event"])
     assert isinstance(event, events.Composed)
     scale = Fraction(4 * moved)  # four dimensions
     assert [each.noise_multiplier * moved for each in event.events] == [scale] * 4  # type: ignore[attr-defined]

@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 
 import giveortake as gt
+from giveortake import codec
 from giveortake.configuration import protection_arguments
 from giveortake.errors import BudgetExceeded, InvalidParameter, NotFound, QueryRefused
 from giveortake.plan import Kind
@@ -74,7 +75,7 @@ def test_the_whole_run_is_one_charge_of_zcdp_that_the_race_admits(
     made: gt.synth.SyntheticTable, session: Session
 ) -> None:
     charged = [entry for entry in session.history() if entry.kind == "reserved"]
-    assert [entry.content["event"] for entry in charged] == [events.ZCDP(made.rho).to_dict()]
+    assert [entry.content["event"] for entry in charged] == [codec.write(events.ZCDP(made.rho))]
     assert sum(cost for _, cost in made.charges) <= made.rho
     assert made.charged
     assert made.guarantee == gt.ZCDP(made.rho)

@@ -156,20 +156,19 @@ def _cell(value: Value) -> Any:
 
 
 def _promise_to_json(promise: object) -> Any:
-    from giveortake.privacy import documents  # noqa: PLC0415 (answers of surveys need none of it)
-
-    if type(promise) in documents.KINDS.values():
-        return documents.promise_to_json(promise)  # type: ignore[arg-type]  # (it is of one of the kinds)
     if isinstance(promise, Fraction):
         return codec.fraction_text(promise)
-    return None if promise is None else str(promise)
+    try:
+        return None if promise is None else codec.write(promise)
+    except TypeError:  # of a kind that no budget is kept in
+        return str(promise)
 
 
 def _promise_of(content: Any) -> Any:
-    from giveortake.privacy import documents  # noqa: PLC0415 (answers of surveys need none of it)
-
     if isinstance(content, dict):
-        return documents.promise_from_json(content)
+        from giveortake.privacy import Guarantee  # noqa: PLC0415 (answers of surveys need none of it)
+
+        return codec.read(Guarantee, content, what="answer")
     with suppress(ValueError):
         return codec.fraction_of(content)
     return content if content is None else str(content)

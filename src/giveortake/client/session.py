@@ -12,8 +12,9 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self, Unpack, final
 
-from giveortake import frame, sql
-from giveortake.answers import Answer, Stream, codec
+from giveortake import codec, frame, sql
+from giveortake.answers import Answer, Stream
+from giveortake.answers import codec as answer_documents
 from giveortake.answers.terms import CAP_TERMS, TERMS, Caps
 from giveortake.client.connection import Connection
 from giveortake.codec import text_of
@@ -21,7 +22,7 @@ from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, did_y
 from giveortake.exact import decimal, percent, read_fraction
 from giveortake.ledger.rules.releases import History, Releases
 from giveortake.plan import Catalog, PublicTable
-from giveortake.privacy.documents import promise_from_json
+from giveortake.privacy import Guarantee
 from giveortake.session.session import asked_together
 from giveortake.wire.documents import (
     amount_of,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from giveortake.exact import Number
     from giveortake.ledger import ReleaseRecord
     from giveortake.plan import Question, Relation
-    from giveortake.privacy import Guarantee
     from giveortake.session import Quote
     from giveortake.session.profiles.profile import Profile
     from giveortake.workload import Workload
@@ -109,7 +109,7 @@ class RemoteQuery:
 
 def answer_of(document: dict[str, Any], refine: Any) -> Answer:
     """The answer in a document; `refine` refines it at the service."""
-    columns, provenance = codec.from_json(json.dumps(document), "answer")
+    columns, provenance = answer_documents.from_json(json.dumps(document), "answer")
     return Answer(columns, refine=refine, **provenance)
 
 
@@ -198,7 +198,7 @@ class RemoteWorkloadAnswer(StackedFaces):
     def stacked(self) -> Answer:
         """All tables as one; see `gt.workload.WorkloadAnswer.stacked`."""
         tables = [(_grouping(names, answer), answer) for names, answer in self._tables.items()]
-        _, provenance = codec.from_json(json.dumps(self._first), "answer")
+        _, provenance = answer_documents.from_json(json.dumps(self._first), "answer")
         return Answer(stacked_columns(tables, self._stacking), **provenance)
 
     @property
@@ -284,7 +284,8 @@ class RemoteSession:
     @property
     def budget(self) -> Guarantee:
         """The asker's current budget, which the custodian may change."""
-        return promise_from_json(self._connection.get("datasets", self.name)["promise"])
+        budget: Guarantee = codec.read(Guarantee, self._connection.get("datasets", self.name)["promise"])
+        return budget
 
     @property
     def caps(self) -> Caps:
@@ -481,7 +482,7 @@ class RemoteSession:
             description, standing = self._connection.get("datasets", self.name), self.get("budget")
         except GiveOrTakeError:
             standing = None
-        promise = promise_from_json(description["promise"])
+        promise = codec.read(Guarantee, description["promise"])
         lines = [f"<RemoteSession {self.name}: {promise!r}", *tables, f"  {description['caps_in_words']}"]
         if standing is None:
             return "\n".join([*lines, "  its service cannot be reached"]) + ">"

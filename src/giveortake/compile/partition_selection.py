@@ -16,7 +16,7 @@ from math import log
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final
 
-from giveortake import exact
+from giveortake import codec, exact
 from giveortake.accounting.pricing import noise_multiplier, priced_within
 from giveortake.advice import Advice
 from giveortake.compile.formulas import Linear, QuantileOf, Ratio
@@ -139,7 +139,7 @@ class Selection(ABC):
     @property
     def scratch_name(self) -> str:
         """A name for the file of found keys, until they are settled: everything that decides which keys are drawn."""
-        parts = [self.touched, self.sensitivity, self.decides, str(self.scale), self.least, self.event().to_json()]
+        parts = [self.touched, self.sensitivity, self.decides, str(self.scale), self.least, codec.text_of(self.event())]
         return json.dumps([self.stored_name, *parts, *self.named()], sort_keys=True)
 
     def question(self, relation: Relation, keys: Keys) -> Persons:

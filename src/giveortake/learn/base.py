@@ -28,7 +28,6 @@ from giveortake.exact import Number, percent, whole
 from giveortake.learn.features import encoded, public_columns
 from giveortake.learn.noisy_sums import MORE_SIGNAL, SPENDS, bound_fit, counted, fit_terms
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Guarantee
-from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session import Session, protect
 from giveortake.session.kinds.learning_data import LearningData
 
@@ -43,9 +42,6 @@ if TYPE_CHECKING:
     from giveortake.session.kinds.runs import BoundPlan, Run
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.quotes import Quote
-
-
-codec.scalar(Guarantee, promise_to_json, promise_from_json, {"type": "object"}, shape="object")
 
 
 class Document:

@@ -15,6 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake import codec
 from giveortake.errors import (
     HIDDEN,
     InvalidParameter,
@@ -470,7 +471,7 @@ def _acknowledge(transaction: Transaction, reason: str, remembered: Point | str 
     if charge is not None:
         for level in transaction.state.levels.values():
             level_charge = _as_seen_by(level, charge, transaction.state)
-            charged[str(level.number)] = None if level_charge == charge else plain("event", level_charge.to_dict())
+            charged[str(level.number)] = None if level_charge == charge else codec.write(level_charge)
             guard = transaction.filter_of(level)
             if guard is not None:
                 guard = guard.copy()
@@ -481,7 +482,7 @@ def _acknowledge(transaction: Transaction, reason: str, remembered: Point | str 
     content: dict[str, Json] = {
         "reason": reason,
         "mark": plain("mark", asdict(remembered) if isinstance(remembered, Point) else remembered),
-        "event": None if charge is None else plain("event", charge.to_dict()),
+        "event": None if charge is None else codec.write(charge),
         "levels": charged,
         "closed": closed,
     }

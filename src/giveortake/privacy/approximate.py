@@ -15,6 +15,7 @@ from fractions import Fraction
 from heapq import nlargest
 from typing import TYPE_CHECKING, Self, final
 
+from giveortake import codec
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.exact import (
     LEAST,
@@ -163,6 +164,8 @@ class EpsilonDelta(Guarantee):
         return f"ε = {exact_or_up(self.epsilon)}, δ = {exact_or_up(self.delta)}"
 
 
+@codec.complete
+@codec.stored("approx")
 @final
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class ApproxDP(EpsilonDelta):

@@ -8,6 +8,7 @@ from fractions import Fraction
 from heapq import nlargest
 from typing import TYPE_CHECKING, final
 
+from giveortake import codec
 from giveortake.exact import (
     Number,
     exact_or_about,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 _LEAST_EXCESS, _GREATEST_EXCESS = 1e-300, 1e300  # α − 1 is sought between these
 
 
+@codec.complete
+@codec.stored("zcdp")
 @final
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class ZCDP(Guarantee):

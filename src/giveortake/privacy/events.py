@@ -2,7 +2,7 @@
 
 >>> Repeated(Laplace(noise_multiplier=10), times=5).guarantee()
 PureDP('0.5')
->>> Event.from_json(Laplace(10).to_json()) == Laplace(10)
+>>> codec.read(Event, codec.write(Laplace(10))) == Laplace(10)
 True
 
 A single release says which mechanism ran, and with how much noise for the sensitivity at hand. Other events are made of
@@ -12,27 +12,24 @@ as JSON.
 
 from __future__ import annotations
 
-import json
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import comb
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, final, get_args
+from typing import Any, Literal, TypeAlias, final, get_args
 
+from giveortake import codec
 from giveortake.caching import cached
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.exact import (
     LEAST,
     Number,
     enclosure,
-    fraction_text,
     non_negative,
     open_probability,
     positive,
     precision,
-    read_fraction,
     upper,
     whole,
 )
@@ -44,25 +41,22 @@ from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, combi
 from giveortake.privacy.pure import PureDP
 from giveortake.privacy.renyi import RenyiDP
 
-Plain: TypeAlias = "str | int | list[Plain] | dict[str, Plain]"
-
 DEEPEST = 32  # events nest no deeper than this
 _MOST_BITS = 1 << 13  # of a numerator or denominator, so that it can be written down
-_UNREADABLE, _HINT = "is not written as an event writes it", 'fractions are "p/q"'
-_WORD = re.compile(r"[a-z]+(-[a-z]+)*")
-_KINDS: dict[str, type[Event]] = {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Event(ABC):
     """A record of a release. Events are charged and kept; accountants price them, and may price them better later.
 
-    The JSON of an event is a contract: fields are exact, `version` grows when their meaning changes, and old versions
-    stay readable. An event of a kind that is not one of the library's equals itself only.
+    What is written of an event (`codec.write`) is a contract: fields are exact, a new meaning gets a new tag, and old
+    tags stay readable. An event of a kind that is not one of the library's equals itself only.
     """
 
-    kind: ClassVar[str]
-    version: ClassVar[int] = 1
+    @property
+    def kind(self) -> str:
+        """The tag by which it is stored."""
+        return codec.tag_of(type(self))
 
     @abstractmethod
     def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> Guarantee:
@@ -73,42 +67,6 @@ class Event(ABC):
         """How many levels of events there are."""
         return 1
 
-    def to_dict(self) -> dict[str, Plain]:
-        """This event as text, whole numbers, lists and dictionaries; fractions are written "p/q"."""
-        content: dict[str, Plain] = {"event": self.kind, "version": self.version}
-        for key, name in _fields_by_key(type(self)).items():
-            content[key] = _plain(getattr(self, name))
-        return content
-
-    def to_json(self) -> str:
-        """One line of JSON from which `from_json` makes an equal event."""
-        return json.dumps(self.to_dict())
-
-    @staticmethod
-    def from_json(text: str) -> Event:
-        """Read an event from a line of JSON; anything unknown, missing, inexact or too deep is refused."""
-        if not isinstance(text, str):
-            raise InvalidParameter("event", text, "is not a text")
-        try:
-            content = json.loads(text, object_pairs_hook=_without_repetition)
-        except InvalidParameter:
-            raise
-        except (ValueError, RecursionError):
-            raise InvalidParameter("event", text, "is not the JSON of an event") from None
-        event = _event(content, 1)
-        if event.to_dict() != content:
-            raise InvalidParameter("event", text, "does not write its fields as events do")
-        return event
-
-
-SomeEvent = TypeVar("SomeEvent", bound=Event)
-
-
-def registered(event: type[SomeEvent]) -> type[SomeEvent]:
-    """Register a kind of event, so that `Event.from_json` can read it."""
-    _KINDS[event.kind] = event
-    return event
-
 
 def exact(name: str, value: Number, *, zero: bool = False) -> Fraction:
     """Check that a number is positive (or zero, with `zero`) and short enough to be written down."""
@@ -118,73 +76,12 @@ def exact(name: str, value: Number, *, zero: bool = False) -> Fraction:
     return number
 
 
-def _fields_by_key(event: type[Event]) -> dict[str, str]:
-    """Names of fields by their keys in JSON, where "event" already names the kind."""
-    return {field.metadata.get("key", field.name): field.name for field in fields(event)}
-
-
-def _plain(value: object) -> Plain:
-    match value:
-        case Fraction():
-            return fraction_text(value)
-        case Event():
-            return value.to_dict()
-        case tuple():
-            return [_plain(part) for part in value]
-        case int() | str():
-            return value
-    raise TypeError(f"an event holds a {type(value).__name__}")
-
-
-def _event(content: object, depth: int) -> Event:
-    if depth > DEEPEST:
-        raise InvalidParameter("event", "…", f"nests deeper than {DEEPEST} levels")
-    if not isinstance(content, dict):
-        raise InvalidParameter("event", content, "is not an event")
-    kind = content.get("event")
-    event_type = _KINDS.get(kind) if isinstance(kind, str) else None
-    if event_type is None:
-        raise InvalidParameter("event", kind, "is of no known kind", hint=f"known kinds: {', '.join(sorted(_KINDS))}")
-    version = content.get("version")
-    if type(version) is not int or version != event_type.version:
-        raise InvalidParameter("version", version, f"of `{kind}` is unknown")
-    arguments = {key: value for key, value in content.items() if key not in {"event", "version"}}
-    wanted = _fields_by_key(event_type)
-    if set(arguments) != set(wanted):
-        raise InvalidParameter("event", sorted(arguments), f"are not the fields of `{kind}`, which are {list(wanted)}")
-    return event_type(**{wanted[key]: _value(key, value, depth) for key, value in arguments.items()})
-
-
-def _value(name: str, value: object, depth: int) -> object:
-    match value:
-        case str() if "/" in value:
-            return read_fraction(name, value, _UNREADABLE, hint=_HINT)
-        case str() if _WORD.fullmatch(value):
-            return value  # a choice; where a number is expected, it is refused
-        case bool() | float() | None | str():
-            raise InvalidParameter(name, value, _UNREADABLE, hint=_HINT)
-        case list():
-            return tuple(_event(part, depth + 1) for part in value)
-        case dict():
-            return _event(value, depth + 1)
-        case _:
-            return value
-
-
-def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        raise InvalidParameter("event", [name for name, _ in pairs], "names a field twice")
-    return content
-
-
-@registered
+@codec.stored("pure")
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Pure(Event):
     """Some ε-DP mechanism of which nothing more is known."""
 
-    kind: ClassVar[str] = "pure"
     epsilon: Fraction
 
     def __init__(self, epsilon: Number) -> None:
@@ -194,13 +91,12 @@ class Pure(Event):
         return PureDP(self.epsilon, unit=unit, neighbours=neighbours)
 
 
-@registered
+@codec.stored("approx")
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Approx(Event):
     """Some (ε, δ)-DP mechanism of which nothing more is known."""
 
-    kind: ClassVar[str] = "approx"
     epsilon: Fraction
     delta: Fraction
 
@@ -212,13 +108,12 @@ class Approx(Event):
         return ApproxDP(self.epsilon, self.delta, unit=unit, neighbours=neighbours)
 
 
-@registered
+@codec.stored("zcdp")
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class ZCDP(Event):
     """Some ρ-zCDP mechanism of which nothing more is known."""
 
-    kind: ClassVar[str] = "zcdp"
     rho: Fraction
 
     def __init__(self, rho: Number) -> None:
@@ -228,7 +123,7 @@ class ZCDP(Event):
         return concentrated.ZCDP(self.rho, unit=unit, neighbours=neighbours)
 
 
-@registered
+@codec.stored("laplace")
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Laplace(Event):
@@ -237,7 +132,6 @@ class Laplace(Event):
     Guarantee [DMNS06]: 1/noise_multiplier-DP.
     """
 
-    kind: ClassVar[str] = "laplace"
     noise_multiplier: Fraction
 
     def __init__(self, noise_multiplier: Number) -> None:
@@ -247,7 +141,7 @@ class Laplace(Event):
         return PureDP(1 / self.noise_multiplier, unit=unit, neighbours=neighbours)
 
 
-@registered
+@codec.stored("gaussian")
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Gaussian(Event):
@@ -256,7 +150,6 @@ class Gaussian(Event):
     Guarantee [DRS22]: 1/noise_multiplier-GDP.
     """
 
-    kind: ClassVar[str] = "gaussian"
     noise_multiplier: Fraction
 
     def __init__(self, noise_multiplier: Number) -> None:
@@ -266,7 +159,7 @@ class Gaussian(Event):
         return GaussianDP(1 / self.noise_multiplier, unit=unit, neighbours=neighbours)
 
 
-@registered
+@codec.stored("geometric")
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Geometric(Event):
@@ -276,7 +169,6 @@ class Geometric(Event):
     curve of the continuous law.
     """
 
-    kind: ClassVar[str] = "geometric"
     scale: Fraction
     sensitivity: int
 
@@ -287,7 +179,7 @@ class Geometric(Event):
         return PureDP(raised("ε", self.sensitivity / self.scale), unit=unit, neighbours=neighbours)
 
 
-@registered
+@codec.stored("discrete-gaussian")
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class DiscreteGaussian(Event):
@@ -296,7 +188,6 @@ class DiscreteGaussian(Event):
     Guarantee [CKS20, Thm 4]: ρ = (sensitivity/σ)²/2. It is not Gaussian DP: its δ(ε) exceeds the continuous curve.
     """
 
-    kind: ClassVar[str] = "discrete-gaussian"
     sigma: Fraction
     sensitivity: Fraction
 
@@ -308,7 +199,7 @@ class DiscreteGaussian(Event):
         return concentrated.ZCDP(raised("ρ", rho), unit=unit, neighbours=neighbours)
 
 
-@registered
+@codec.stored("exponential")
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Exponential(Event):
@@ -317,7 +208,6 @@ class Exponential(Event):
     Guarantee [MT07]: ε-DP. Its range is bounded by ε [DR19], hence also ε²/8-zCDP [CR21].
     """
 
-    kind: ClassVar[str] = "exponential"
     epsilon: Fraction
 
     def __init__(self, epsilon: Number) -> None:
@@ -331,7 +221,7 @@ class Exponential(Event):
         return concentrated.ZCDP(raised("ρ", self.epsilon**2 / 8), unit=unit, neighbours=neighbours)
 
 
-@registered
+@codec.stored("randomized-response")
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class RandomizedResponse(Event):
@@ -342,7 +232,6 @@ class RandomizedResponse(Event):
     Guarantee [War65], [KOV16]: ε-DP for the person who answers.
     """
 
-    kind: ClassVar[str] = "randomized-response"
     epsilon: Fraction
     categories: int
 
@@ -353,7 +242,7 @@ class RandomizedResponse(Event):
         return PureDP(self.epsilon, unit=unit, neighbours=neighbours)
 
 
-@registered
+@codec.stored("discovered-keys")
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class DiscoveredKeys(Event):
@@ -362,7 +251,6 @@ class DiscoveredKeys(Event):
     Guarantee [KKMN09], [DVG22], [Lal20, §3]: (ε, δ)-DP.
     """
 
-    kind: ClassVar[str] = "discovered-keys"
     epsilon: Fraction
     delta: Fraction
 
@@ -374,7 +262,7 @@ class DiscoveredKeys(Event):
         return ApproxDP(self.epsilon, self.delta, unit=unit, neighbours=neighbours)
 
 
-@registered
+@codec.stored("gaussian-keys")
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class GaussianKeys(Event):
@@ -388,7 +276,6 @@ class GaussianKeys(Event):
     δ.
     """
 
-    kind: ClassVar[str] = "gaussian-keys"
     noise_multiplier: Fraction
     delta: Fraction
 
@@ -402,7 +289,7 @@ class GaussianKeys(Event):
         return ApproxDP(values.epsilon, values.delta + self.delta, **terms)
 
 
-@registered
+@codec.stored("above-threshold")
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class AboveThreshold(Event):
@@ -411,7 +298,6 @@ class AboveThreshold(Event):
     Guarantee [DNRRV09], [DR14, Thm 3.23]: ε-DP, however many queries stay below.
     """
 
-    kind: ClassVar[str] = "above-threshold"
     epsilon: Fraction
 
     def __init__(self, epsilon: Number) -> None:
@@ -421,7 +307,7 @@ class AboveThreshold(Event):
         return PureDP(self.epsilon, unit=unit, neighbours=neighbours)
 
 
-@registered
+@codec.stored("composed")
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Composed(Event):
@@ -430,7 +316,6 @@ class Composed(Event):
     Guarantee [PDP21, L1.2], [Lal20, Prop. 8]: the promises add, as in `sequential`.
     """
 
-    kind: ClassVar[str] = "composed"
     events: tuple[Event, ...]
 
     def __init__(self, events: Iterable[Event]) -> None:
@@ -444,7 +329,7 @@ class Composed(Event):
         return 1 + max(part.depth for part in self.events)
 
 
-@registered
+@codec.stored("repeated")
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Repeated(Event):
@@ -453,7 +338,6 @@ class Repeated(Event):
     Guarantee [PDP21, L1.2]: the promise adds, as in `Guarantee.repeat`.
     """
 
-    kind: ClassVar[str] = "repeated"
     event: Event = field(metadata={"key": "of"})
     times: int
 
@@ -468,7 +352,7 @@ class Repeated(Event):
         return 1 + self.event.depth
 
 
-@registered
+@codec.stored("parallel")
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Parallel(Event):
@@ -477,7 +361,6 @@ class Parallel(Event):
     Guarantee [Har25], [Fre18, Thm 14]: the largest promises, as in `parallel`.
     """
 
-    kind: ClassVar[str] = "parallel"
     events: tuple[Event, ...]
     touched: int
 
@@ -493,7 +376,7 @@ class Parallel(Event):
         return 1 + max(part.depth for part in self.events)
 
 
-@registered
+@codec.stored("in-part")
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class InPart(Event):
@@ -507,7 +390,6 @@ class InPart(Event):
     `giveortake.accounting.pricing`.
     """
 
-    kind: ClassVar[str] = "in-part"
     event: Event = field(metadata={"key": "of"})
     added: Event
     partition: int
@@ -569,7 +451,7 @@ ORDERS = (*range(2, 33), 40, 48, 64, 96, 128)  # at which sampled Gaussian noise
 _RELATION: dict[Scheme, Neighbours] = {"poisson": "add-remove", "fixed-size": "change-one"}
 
 
-@registered
+@codec.stored("subsampled")
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Subsampled(Event):
@@ -580,7 +462,6 @@ class Subsampled(Event):
     Gaussian noise is stated as Rényi DP at whole orders [MTZ19]. Anything else has no theorem here and is refused.
     """
 
-    kind: ClassVar[str] = "subsampled"
     event: Event = field(metadata={"key": "of"})
     rate: Fraction
     scheme: Scheme
@@ -653,6 +534,3 @@ def sampled_gaussian_divergence(mu: Fraction, rate: Fraction, order: int) -> Fra
             enclosure(0),
         )
         return upper(growth.log1p() / (order - 1))
-
-
-event_from_json = Event.from_json

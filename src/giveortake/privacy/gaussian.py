@@ -9,6 +9,7 @@ from heapq import nlargest
 from math import isqrt
 from typing import TYPE_CHECKING, final
 
+from giveortake import codec
 from giveortake.caching import cached
 from giveortake.exact import (
     LEAST,
@@ -46,6 +47,8 @@ _SPARE_BITS = 256
 _FINE = 2**200  # guesses are multiples of 1/_FINE
 
 
+@codec.complete
+@codec.stored("gaussian")
 @final
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class GaussianDP(Guarantee):

@@ -14,6 +14,7 @@ from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias, TypedDict, final, get_args
 
+from giveortake import codec
 from giveortake.errors import InvalidParameter, MismatchedPromises, Unprovable
 from giveortake.exact import (
     GREATEST,
@@ -68,6 +69,7 @@ class Unit:
 
 
 ROW = Unit()
+codec.scalar(Unit, lambda unit: unit.column, Unit, {"type": ["string", "null"]}, shape="text")
 
 
 def unit(column: str) -> Unit:

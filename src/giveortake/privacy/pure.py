@@ -7,6 +7,7 @@ from fractions import Fraction
 from heapq import nlargest
 from typing import TYPE_CHECKING, final
 
+from giveortake import codec
 from giveortake.errors import InvalidParameter
 from giveortake.exact import (
     Number,
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
+@codec.complete
+@codec.stored("pure")
 @final
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class PureDP(Guarantee):

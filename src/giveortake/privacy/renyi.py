@@ -9,6 +9,7 @@ from fractions import Fraction
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake import codec
 from giveortake.caching import cached
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.exact import (
@@ -36,6 +37,8 @@ _SHOWN_DELTA = Fraction(1, 10**6)
 _NEAR = 1e-6  # orders whose score in floats is this close to the best are compared with certainty
 
 
+@codec.complete
+@codec.stored("renyi")
 @final
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class RenyiDP(Guarantee):

@@ -13,7 +13,6 @@ from giveortake.answers.render import FOR_NOISE
 from giveortake.answers.terms import Caps, Confidence, LeftOut
 from giveortake.errors import InvalidParameter
 from giveortake.privacy import Guarantee
-from giveortake.privacy.documents import promise_from_json, promise_to_json
 from giveortake.session.refusals import unfitting
 from giveortake.session.render import ASKED_BEFORE, WAITS, quote_page, shown_margin
 
@@ -25,8 +24,6 @@ else:
     Cell = bool | int | float | str | Fraction | tuple[str, ...] | None
 
 _SHOWN = 12  # lines of the table in a text
-
-codec.scalar(Guarantee, promise_to_json, promise_from_json, {"type": "object"}, shape="object")
 
 
 @final

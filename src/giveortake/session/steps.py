@@ -10,11 +10,11 @@ opened for each call, and what the next step needs of an earlier one is stored u
 
 from __future__ import annotations
 
-import json
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, final
 
+from giveortake import codec
 from giveortake.engines.runtime import as_one_question, failure
 from giveortake.errors import (
     BudgetExceeded,
@@ -97,7 +97,7 @@ class DeclaredSteps:
 
 def event_of(step: Json) -> Event | None:
     """The event that a stored step was admitted as; None for what an earlier one has paid for."""
-    return None if step["event"] is None else events.Event.from_json(json.dumps(step["event"]))
+    return None if step["event"] is None else codec.read(events.Event, step["event"], what="step")
 
 
 def steps_in(answer: Json) -> list[Json]:
@@ -147,7 +147,7 @@ class Steps:
             if self.is_over:
                 raise MechanismSpent("this run has ended or was interrupted", hint="ask again: what was drawn is kept")
             if self.inner_filter is not None:
-                fields = {"event": None if event is None else event.to_dict(), **fields}
+                fields = {"event": None if event is None else codec.write(event), **fields}
                 if event is not None:
                     self.inner_filter.copy().charge(event)
             index, ledger = len(self.stored), self._mechanism.ledger

@@ -20,9 +20,8 @@ from giveortake import codec
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import fraction_text, read_fraction
 from giveortake.ledger import Entry, ReleaseRecord
-from giveortake.ledger.chain.entries import event_from_dict
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
-from giveortake.privacy.documents import promise_to_json
+from giveortake.privacy.events import Event
 from giveortake.session.profiles.histograms import dimensions_of
 from giveortake.session.profiles.profile import Profile
 from giveortake.session.quotes import Quote
@@ -101,7 +100,7 @@ def _document(standing: BudgetStatus, left: Fraction | None) -> dict[str, Any]:
     return {
         "level": standing.kind,
         "budget": None if standing.budget is None else str(standing.budget),
-        "promise": None if standing.budget is None else promise_to_json(standing.budget),
+        "promise": None if standing.budget is None else codec.write(standing.budget),
         "spent": _amount(standing.spent),
         "remaining": _amount(standing.remaining),
         "share": None if standing.share is None else float(standing.share),
@@ -162,7 +161,7 @@ def release_document(record: ReleaseRecord) -> dict[str, Any]:
         "told": record.has_period,
         "readable": record.tables > 0,  # what a service can give back
         "tables": record.tables,
-        "event": record.event.to_dict(),
+        "event": codec.write(record.event),
         "questions": _questions(record.record),
         "request": record.request,
         "record": record.record,
@@ -173,7 +172,7 @@ def release_of(document: dict[str, Any]) -> ReleaseRecord:
     """The release record in a document."""
     names = ("id", "at", "analyst", "dataset", "version", "record", "request", "key", "settled", "failed")
     return ReleaseRecord(
-        event=event_from_dict(document["event"]),
+        event=codec.read(Event, document["event"]),
         description=document["asked"],
         free=document.get("free", False),
         has_period=document.get("told", False),
@@ -186,7 +185,7 @@ def approval_document(approval: Approval) -> dict[str, Any]:
     names = ("request", "state", "at", "analyst", "dataset", "version", "description", "reason", "by", "decided")
     fields = {"asked" if name == "description" else name: getattr(approval, name) for name in (*names, "expires")}
     price = _price(approval)
-    return {**fields, "price": price, "event": approval.event.to_dict(), "questions": _questions(approval.record)}
+    return {**fields, "price": price, "event": codec.write(approval.event), "questions": _questions(approval.record)}
 
 
 def _price(approval: Approval) -> str | None:
@@ -226,7 +225,7 @@ def described(session: Session) -> dict[str, Any]:
         "unit": session.budget.unit.column,
         "neighbours": session.budget.neighbours,
         "budget": str(session.budget),
-        "promise": promise_to_json(session.budget),
+        "promise": codec.write(session.budget),
         "promise_to_all": _promise_to_all(session),
         "caps": caps.to_json() if caps.stated else None,
         "caps_in_words": str(caps) if caps.stated else "each question says how much of a person counts",
@@ -239,7 +238,7 @@ def _promise_to_all(session: Session) -> dict[str, Any] | None:
     """The promise that all answers to all analysts together keep: it is public."""
     levels = mechanism_of(session).ledger.levels()
     budget = next(level.budget for level in levels if (level.kind, level.name) == ("population", session.population))
-    return None if budget is None else promise_to_json(budget)
+    return None if budget is None else codec.write(budget)
 
 
 def origin_of(document: Mapping[str, Any]) -> Origin:

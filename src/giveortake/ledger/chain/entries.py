@@ -18,15 +18,14 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
-from giveortake.caching import cached
+from giveortake import codec
 from giveortake.errors import InvalidParameter, LedgerDamaged, LedgerTooNew
 from giveortake.exact import fraction_text
-from giveortake.privacy.events import event_from_json
+from giveortake.privacy import Guarantee
+from giveortake.privacy.events import Event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from giveortake.privacy.events import Event
 
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -172,15 +171,21 @@ INDEX = "an index of the ledger is not what the chain says"
 
 def event_from_dict(content: Any) -> Event:
     """The event that an entry holds."""
-    return _parsed_event(json.dumps(content))
+    event: Event = _read(Event, content)
+    return event
 
 
-@cached(1024)
-def _parsed_event(text: str) -> Event:
+def promise_from_json(content: Any) -> Guarantee:
+    """The budget that an entry holds."""
+    guarantee: Guarantee = _read(Guarantee, content)
+    return guarantee
+
+
+def _read(hint: Any, content: Any) -> Any:
     try:
-        return event_from_json(text)
+        return codec.read(hint, content, what="entry")
     except InvalidParameter as error:  # its entry's hash is right, so a later version wrote it
-        raise LedgerTooNew(f"the ledger holds an event that is unknown here: {error.message}", hint=UPGRADE) from error
+        raise LedgerTooNew(f"the ledger holds what is unknown here: {error.message}", hint=UPGRADE) from error
 
 
 @lru_cache(maxsize=1024)

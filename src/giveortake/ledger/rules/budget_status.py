@@ -16,8 +16,9 @@ from giveortake.advice import Advice
 from giveortake.answers import render
 from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerMismatch
 from giveortake.exact import percent
+from giveortake.ledger.chain.entries import promise_from_json
 from giveortake.ledger.rules import reservations
-from giveortake.ledger.rules.budgets import part_of, promise_from_json, promise_text
+from giveortake.ledger.rules.budgets import part_of, promise_text
 from giveortake.ledger.rules.reservations import level_event
 from giveortake.privacy import ApproxDP
 

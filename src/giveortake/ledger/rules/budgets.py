@@ -34,12 +34,13 @@ from fractions import Fraction
 from math import ceil, isqrt
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
+from giveortake import codec
 from giveortake.accounting.filters import ApproxDPFilter
 from giveortake.accounting.filters import filter as filter_of
 from giveortake.accounting.pricing import Epsilon
-from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, LedgerMismatch, LedgerTooNew, Unprovable
+from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, LedgerMismatch, Unprovable
 from giveortake.exact import decimal, decimal_down, shorter_up
-from giveortake.ledger.chain.entries import UPGRADE, Json, charges, event_from_dict, named, plain
+from giveortake.ledger.chain.entries import Json, charges, event_from_dict, named, plain
 from giveortake.privacy import (
     ROW,
     ZCDP,
@@ -50,10 +51,8 @@ from giveortake.privacy import (
     PureDP,
     RenyiDP,
     Unit,
-    documents,
     events,
 )
-from giveortake.privacy.documents import KINDS, promise_to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -65,14 +64,6 @@ if TYPE_CHECKING:
 
 
 SomePromise = TypeVar("SomePromise", bound=Guarantee)
-
-
-def promise_from_json(content: dict[str, Any]) -> Guarantee:
-    """Read a promise that `promise_to_json` wrote; LedgerTooNew if its kind is unknown here."""
-    kind = content["promise"]
-    if kind not in KINDS:
-        raise LedgerTooNew(f"the ledger holds a budget of the kind {kind!r}, which is unknown here", hint=UPGRADE)
-    return documents.promise_from_json(content)
 
 
 def protecting(name: str, promise: SomePromise, protected: Unit) -> SomePromise:
@@ -229,7 +220,7 @@ def charged_for(level: Level) -> dict[int, Any]:
     Only an (ε, δ) budget sets allotments aside. Under any other budget, every allotment is charged to the filter.
     """
     set_aside = {number: allotment for number, allotment in level.allotments.items() if number not in level.granted}
-    return level.granted | {number: restated(allotment).to_dict() for number, allotment in set_aside.items()}
+    return level.granted | {number: codec.write(restated(allotment)) for number, allotment in set_aside.items()}
 
 
 def require_sound(budget: Guarantee, allotments: Iterable[Guarantee], guard: Filter) -> None:
@@ -374,7 +365,7 @@ def _taken(transaction: Transaction, level: Level, number: int, counted: Guarant
         if not level.charged:
             guard = filter_of_rest(level.budget, all_counted)
             unspent = plain("filter", guard.snapshot())
-            return {"rest": promise_to_json(guard.budget), "filter": unspent}, guard
+            return {"rest": codec.write(guard.budget), "filter": unspent}, guard
     event = restated(counted)
     if number in level.granted:
         guard = filter_of(level.guarded, snapshot=level.initial)  # type: ignore[arg-type]  # (it has a budget)
@@ -386,7 +377,7 @@ def _taken(transaction: Transaction, level: Level, number: int, counted: Guarant
         assert before is not None  # noqa: S101 (it has a budget)
         guard = before.copy()
         guard.charge(event)
-    return {"event": plain("event", event.to_dict())}, guard
+    return {"event": codec.write(event)}, guard
 
 
 def own_history(transaction: Transaction, level: Level) -> Iterator[Event]:
@@ -425,12 +416,12 @@ def change_budget(transaction: Transaction, level: Level, budget: Guarantee | Sp
     guard, set_aside = _unspent(level, promise)
     content: dict[str, Json] = {
         "level": level.number,
-        "budget": promise_to_json(promise),
+        "budget": codec.write(promise),
         "reason": named("reason", reason),
         "filter": plain("filter", guard.snapshot()),
     }
     if set_aside:
-        content["rest"] = promise_to_json(guard.budget)
+        content["rest"] = codec.write(guard.budget)
     _rerun(guard, level, own, set_aside=set_aside)
     filters = {level.number: guard}
     grant = transaction.state.grant_of(level)

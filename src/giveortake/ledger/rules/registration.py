@@ -13,15 +13,15 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 from unicodedata import normalize
 
+from giveortake import codec
 from giveortake.accounting.filters import filter as filter_of
 from giveortake.advice import Advice
 from giveortake.errors import AccessDenied, InvalidParameter, LedgerMismatch, NotFound, SameTable
 from giveortake.exact import whole
-from giveortake.ledger.chain.entries import Json, asked_of, canonical, named, plain
-from giveortake.ledger.rules.budgets import promise_from_json, promise_text, protecting, take
+from giveortake.ledger.chain.entries import Json, asked_of, canonical, named, plain, promise_from_json
+from giveortake.ledger.rules.budgets import promise_text, protecting, take
 from giveortake.ledger.state.state import FAILURES, DataSet
 from giveortake.privacy import ROW, Guarantee, Unit, unit
-from giveortake.privacy.documents import promise_to_json
 from giveortake.privacy.guarantee import checked_unit
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _them(values: list[Any]) -> str:
 
 def short(value: object, limit: int = 120) -> str:
     """A value as an error quotes it, cut to `limit` characters."""
-    if isinstance(value, dict) and "promise" in value:
+    if isinstance(value, dict) and "neighbours" in value:
         under = "" if value.get("neighbours") == "add-remove" else " under change-one"
         return promise_text(promise_from_json(value)) + under
     text = "none" if value is None else repr(value)
@@ -322,7 +322,7 @@ def analyst(
     grant = state.grants.get((name, names))
     if grant is not None:
         allotment = grant.level.budget
-        if allotment is not None and content["budget"] != promise_to_json(allotment):
+        if allotment is not None and content["budget"] != codec.write(allotment):
             raise LedgerMismatch(
                 f"{name} already has an allotment of {promise_text(allotment)}",
                 hint=Advice("change it with {change_budget}, or choose another name"),
@@ -386,10 +386,10 @@ def _allowance(failures: int | None, questions: int | None) -> dict[str, Json]:
 def _capped(budget: Guarantee | None, approval_above: Guarantee | None, unit: Unit) -> dict[str, Json]:
     return {
         "unit": unit.column,
-        "budget": None if budget is None else promise_to_json(protecting("budget", budget, unit)),
+        "budget": None if budget is None else codec.write(protecting("budget", budget, unit)),
         "approval_above": None
         if approval_above is None
-        else promise_to_json(protecting("approval_above", approval_above, unit)),
+        else codec.write(protecting("approval_above", approval_above, unit)),
     }
 
 
@@ -422,7 +422,7 @@ def _same(
     first: dict[str, Any] = dict(transaction.stored(level.number).content)
     if isinstance(registered, DataSet):
         first["domains"] = registered.domains  # they may have been declared since
-    first["budget"] = None if level.budget is None else promise_to_json(level.budget)  # it may have been changed since
+    first["budget"] = None if level.budget is None else codec.write(level.budget)  # it may have been changed since
     for field, value in content.items():
         if field not in ignore and canonical(first.get(field)) != canonical(value):
             if field == "domains":

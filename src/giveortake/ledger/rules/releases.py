@@ -14,14 +14,15 @@ from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake import codec
 from giveortake.advice import Advice
 from giveortake.answers.render import Listing
 from giveortake.errors import AccessDenied, GiveOrTakeError, LedgerDamaged, NotFound
 from giveortake.exact import decimal, whole
-from giveortake.ledger.chain.entries import INDEX, RESTORE, asked_of, entries_of, event_from_dict
-from giveortake.ledger.rules.budgets import promise_from_json, promise_text
+from giveortake.ledger.chain.entries import INDEX, RESTORE, asked_of, entries_of, event_from_dict, promise_from_json
+from giveortake.ledger.rules.budgets import promise_text
 from giveortake.ledger.state.state import OF_RESERVATIONS
-from giveortake.privacy.events import event_from_json
+from giveortake.privacy.events import Event
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from giveortake.ledger.chain.store import Tables
     from giveortake.ledger.state.state import ReservationRecord
     from giveortake.privacy import Neighbours
-    from giveortake.privacy.events import Event
 
 
 _PAGE = 100  # numbers that are read at once
@@ -257,7 +257,7 @@ def without_repeats(records: Sequence[ReleaseRecord]) -> list[tuple[ReleaseRecor
     """
     groups: dict[str, list[ReleaseRecord]] = {}
     for record in records:
-        identity = [record.analyst, record.version, record.request, record.event.to_dict()]
+        identity = [record.analyst, record.version, record.request, codec.write(record.event)]
         same = json.dumps(identity, sort_keys=True) if record.settled and not record.failed else record.id
         groups.setdefault(same, []).append(record)
     repeat_counts = {
@@ -343,27 +343,27 @@ def _reserved(content: Mapping[str, Any]) -> str:
 def price(event: dict[str, Any], neighbours: Neighbours) -> str:
     """The promise of one charge, or the mechanism's name and parameters if that has no short form.
 
-    >>> price({"event": "laplace", "version": 1, "noise_multiplier": "10/1"}, "add-remove")
+    >>> price({"kind": "laplace", "noise_multiplier": "10/1"}, "add-remove")
     'ε = 0.1'
     """
     with suppress(GiveOrTakeError):
-        return promise_text(event_from_json(json.dumps(event)).guarantee(neighbours=neighbours))
+        return promise_text(codec.read(Event, event).guarantee(neighbours=neighbours))
     return _event(event)
 
 
 def _event(event: dict[str, Any]) -> str:
     """A mechanism and its parameters, in a few words.
 
-    >>> _event({"event": "laplace", "version": 1, "noise_multiplier": "10/1"})
+    >>> _event({"kind": "laplace", "noise_multiplier": "10/1"})
     'laplace, noise multiplier 10'
     """
-    parts = [str(event["event"])]
+    parts = [str(event["kind"])]
     for name, value in event.items():
         if isinstance(value, list):
             parts.append(f"{len(value)} {name}")
         elif isinstance(value, dict):
             parts.append(f"{name} {_event(value)}")
-        elif name not in {"event", "version"}:
+        elif name != "kind":
             parts.append(f"{name.replace('_', ' ')} {str(value).removesuffix('/1')}")
     return ", ".join(parts)
 

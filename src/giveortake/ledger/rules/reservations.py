@@ -27,6 +27,7 @@ from itertools import count, takewhile
 from math import comb
 from typing import TYPE_CHECKING, Any, final
 
+from giveortake import codec
 from giveortake.accounting.filters import filter as filter_of
 from giveortake.advice import Advice
 from giveortake.errors import (
@@ -335,7 +336,7 @@ def _content(charge: Charge, table: DataSet) -> dict[str, Any]:
     return {
         "analyst": charge.analyst,
         "dataset": table.level.name,
-        "event": charge.event.to_dict(),
+        "event": codec.write(charge.event),
         "key": charge.key,
         "name": charge.name,
         "version": table.version,
@@ -548,7 +549,7 @@ def _charge(
                 hint=Advice("the custodian has to set a new budget, with {change_budget}"),
             )
         level_charge = level_event(event, level, table)
-        content["levels"][str(level.number)] = None if level_charge == event else level_charge.to_dict()
+        content["levels"][str(level.number)] = None if level_charge == event else codec.write(level_charge)
         guard = transaction.filter_of(level)
         if guard is not None:
             charged[level.number] = _admitted(guard, level, level_charge)

@@ -15,14 +15,13 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, final, get_args, get_origin, get_type_hints
 
+from giveortake import codec
 from giveortake.errors import LedgerDamaged
-from giveortake.ledger.chain.entries import RESTORE, canonical, digest
+from giveortake.ledger.chain.entries import RESTORE, canonical, digest, promise_from_json
 from giveortake.ledger.chain.index import Array, EntryIndex, Hashes
 from giveortake.ledger.chain.store import Tables
-from giveortake.ledger.rules.budgets import promise_from_json
 from giveortake.ledger.state.state import ApprovalRequest, DataSet, EntryList, Grant, Level, State, Token
 from giveortake.privacy import Guarantee, Neighbours, Unit
-from giveortake.privacy.documents import promise_to_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -174,7 +173,7 @@ def _encoded(value: Any, kind: Any) -> Any:
     if origin is tuple:
         return [_encoded(element, part) for element, part in zip(value, _kinds(parts, value), strict=True)]
     if kind is Guarantee:
-        return promise_to_json(value)
+        return codec.write(value)
     if kind is Unit:
         return [value.column]  # a row has none
     if kind in _WHOLE:

@@ -27,9 +27,10 @@ from giveortake.ledger.chain.entries import (
     digest,
     entries_of,
     measurement_digest,
+    promise_from_json,
 )
 from giveortake.ledger.chain.index import EntryIndex, Hashes, name_of
-from giveortake.ledger.rules.budgets import charged_for, larger, promise_from_json
+from giveortake.ledger.rules.budgets import charged_for, larger
 from giveortake.privacy import Unit
 
 if TYPE_CHECKING:

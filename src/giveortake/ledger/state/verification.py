@@ -26,6 +26,7 @@ from giveortake.ledger.chain.entries import (
     digest,
     event_from_dict,
     measurement_digest,
+    promise_from_json,
     read_entry,
 )
 from giveortake.ledger.chain.files import sync
@@ -35,7 +36,6 @@ from giveortake.ledger.chain.watermark import FileMark
 from giveortake.ledger.rules.budgets import (
     charged_for,
     larger,
-    promise_from_json,
     require_addable,
     require_same_kind,
     require_sound,

@@ -8,12 +8,11 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from giveortake import accounting
+from giveortake import accounting, codec
 from giveortake.errors import GiveOrTakeError
 from giveortake.exact import decimal, percent
-from giveortake.ledger.chain.entries import event_from_dict
-from giveortake.privacy import PureDP
-from giveortake.privacy.documents import promise_from_json
+from giveortake.privacy import Guarantee, PureDP
+from giveortake.privacy.events import Event
 from giveortake.privacy.interpretation import PRIORS, beliefs
 from giveortake.server import analyst_routes
 from giveortake.server.console.charts import attacker_chart, belief_chart, burn_chart, group_chart
@@ -24,7 +23,6 @@ from giveortake.server.routes import Call, Result, Route
 
 if TYPE_CHECKING:
     from giveortake.plot.svg import Markup
-    from giveortake.privacy import Guarantee
 
 _DRAWN = 200  # charges of one data set, at most
 _EPSILONS = tuple(map(Fraction, ("0.01", "0.1", "0.5", "1", "2", "5")))
@@ -64,7 +62,7 @@ async def _charges(call: Call) -> list[Any] | None:
             return None
         releases += document["releases"]
     paid = (release for release in releases if not release["free"])
-    return [event_from_dict(release["event"]) for release in sorted(paid, key=lambda release: str(release["at"]))]
+    return [codec.read(Event, release["event"]) for release in sorted(paid, key=lambda release: str(release["at"]))]
 
 
 def _burned(card: dict[str, Any], charges: list[Any] | None) -> Markup | None:
@@ -75,7 +73,7 @@ def _burned(card: dict[str, Any], charges: list[Any] | None) -> Markup | None:
     standing = (card.get("described") or {}).get("standing") or {}
     if not charges or standing.get("promise") is None:
         return None
-    guard = accounting.filter(promise_from_json(standing["promise"]))
+    guard = accounting.filter(codec.read(Guarantee, standing["promise"]))
     used = []
     try:
         for event in charges:
@@ -93,10 +91,10 @@ async def meaning(call: Call) -> Result:
     outline: Any = await patiently(analyst_routes.outline, at(call))
     promises = []
     if call.who.analyst is not None and outline["promise"] is not None:
-        promises.append(_explained(promise_from_json(outline["promise"]), "All that you may ever ask, together"))
+        promises.append(_explained(codec.read(Guarantee, outline["promise"]), "All that you may ever ask, together"))
     if outline["promise_to_all"] is not None:
         promises.append(
-            _explained(promise_from_json(outline["promise_to_all"]), "All that anybody may ever ask, together")
+            _explained(codec.read(Guarantee, outline["promise_to_all"]), "All that anybody may ever ask, together")
         )
     unit = outline["unit"] or "row"
     return page(call, "meaning.html", here="meaning", dataset=call.path["dataset"], promises=promises, who_is=unit)

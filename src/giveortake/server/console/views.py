@@ -24,6 +24,7 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup, escape
 
+from giveortake import codec
 from giveortake.answers import Answer
 from giveortake.answers.answer import told_without_key
 from giveortake.answers.column import NUMBERS
@@ -34,8 +35,7 @@ from giveortake.errors import InvalidParameter
 from giveortake.exact import decimal, decimal_down, percent, rational, rough_percent, sqrt_down, sqrt_up
 from giveortake.ledger.rules.releases import stated
 from giveortake.plot.svg import MOST_ROWS, bars, brief, figure
-from giveortake.privacy import ApproxDP, PureDP
-from giveortake.privacy.documents import promise_from_json
+from giveortake.privacy import ApproxDP, Guarantee, PureDP
 from giveortake.server.console.charts import USUAL_ROWS, margin_number, meter
 from giveortake.server.responses import Refusal
 from giveortake.server.routes import Reply, object_of, text
@@ -147,13 +147,13 @@ _LEAST = Fraction(1, 1000)  # below which nothing is proposed
 
 def offered(promise: Mapping[str, Any] | None) -> dict[str, str]:
     """The currencies in which a budget can be spent: a pure ε has no price for Gaussian noise, all others have."""
-    pure = promise is None or isinstance(promise_from_json(dict(promise)), PureDP)
+    pure = promise is None or isinstance(codec.read(Guarantee, dict(promise)), PureDP)
     return {"epsilon": NAMES["epsilon"]} if pure else dict(NAMES)
 
 
 def usual_delta(promise: Mapping[str, Any] | None) -> str:
     """A δ for one question: a hundredth of the budget's, if it has one."""
-    budget = None if promise is None else promise_from_json(dict(promise))
+    budget = None if promise is None else codec.read(Guarantee, dict(promise))
     return decimal(budget.delta / 100) if isinstance(budget, ApproxDP) else _USUAL_DELTA
 
 

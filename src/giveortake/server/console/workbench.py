@@ -10,10 +10,10 @@ from fractions import Fraction
 from typing import Any
 from urllib.parse import quote as in_address
 
+from giveortake import codec
 from giveortake.advice import FIELDS
 from giveortake.answers.terms import CAP_TERMS
-from giveortake.privacy import ZCDP, GaussianDP
-from giveortake.privacy.documents import promise_from_json
+from giveortake.privacy import ZCDP, GaussianDP, Guarantee
 from giveortake.server import analyst_routes
 from giveortake.server.console.charts import curve_chart, curve_table
 from giveortake.server.console.login import EDITED, EXHAUSTED, NO_LONGER_FREE, Notice, notice_of
@@ -181,7 +181,7 @@ def _notice_of(refused: Refusal, outline: Any) -> Any:
 def _first(outline: Any) -> Form:
     """An empty form in the budget's own currency, with a round spend of about an eighth of what is left."""
     left, exactly = outline["standing"].get("affordable"), (outline["standing"].get("remaining") or {}).get("exactly")
-    promise = None if outline["promise"] is None else promise_from_json(outline["promise"])
+    promise = None if outline["promise"] is None else codec.read(Guarantee, outline["promise"])
     if isinstance(promise, ZCDP) and exactly is not None and Fraction(exactly) > 0:
         return Form(currency="rho", spend=f"{float(Fraction(exactly)) / 64:.1g}")
     if isinstance(promise, GaussianDP) and exactly is not None and Fraction(exactly) > 0:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar, f
 
 import numpy as np
 
-from giveortake import accounting, exact, plan
+from giveortake import accounting, codec, exact, plan
 from giveortake.accounting.filters import Filter, admitted_rho
 from giveortake.accounting.pricing import Rho, noise_multiplier, priced_within
 from giveortake.compile import Caps, Spend
@@ -521,7 +521,7 @@ class Run:
         words: str,
     ) -> Run:
         """A run of a declared number of sums over samples of persons, all with the same noise."""
-        run = cls.of_vectors(mechanism, relation, spend, identity | {"declared": declared.to_dict()}, words)
+        run = cls.of_vectors(mechanism, relation, spend, identity | {"declared": codec.write(declared)}, words)
         return replace(run, declared=declared)
 
     @property
