@@ -64,7 +64,7 @@ def outcome(survey: Oracle, report: Any) -> Any:
         return _bits(bytes.fromhex(report), len(survey.categories))
     if isinstance(survey, Rappor):
         raw = bytes.fromhex(report)
-        return int.from_bytes(raw[:2], "little"), _bits(raw[2:], survey.size)
+        return int.from_bytes(raw[:2], "little"), _bits(raw[2:], survey.bits)
     if isinstance(survey, CountMeanSketch):
         raw = bytes.fromhex(report)
         return int.from_bytes(raw[:2], "little"), _bits(raw[2:], survey.buckets)

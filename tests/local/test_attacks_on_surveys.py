@@ -209,31 +209,31 @@ def test_keys_that_occur_twice_and_an_epsilon_that_is_not_the_own_are_refused() 
 @all_cases(
     "document",
     [
-        {"kind": "rappor", "epsilon": "1", "bits": 8, "hashes": 2, "cohorts": 2, "instantaneous": ["1/4"]},
-        {"kind": "rappor", "epsilon": "1", "bits": 8, "hashes": 2, "cohorts": 2, "instantaneous": 3},
-        {"kind": "rappor", "epsilon": "1", "bits": 10**12, "hashes": 2, "cohorts": 2, "instantaneous": ["0", "1"]},
-        {"kind": "heavy-hitters", "epsilon": "1", "length": 3, "step": 1, "alphabet": "ab", "prime": 10**30},
-        {"kind": "heavy-hitters", "epsilon": "1", "length": 3, "step": 1, "alphabet": "ab", "prime": 2**33},
-        {"kind": "heavy-hitters", "epsilon": "1", "length": 3, "step": 1, "alphabet": "ab", "prime": 6},
-        {"kind": "heavy-hitters", "epsilon": "1", "length": 3, "step": 1, "alphabet": ["ab", "c"], "prime": 7},
-        {"kind": "heavy-hitters", "epsilon": "1", "length": 3, "step": 2, "alphabet": "ab", "prime": 7},
-        {"kind": "heavy-hitters", "epsilon": "1", "length": 10**30, "step": 1, "alphabet": "ab", "prime": 7},
-        {"kind": "heavy-hitters", "epsilon": "1", "length": 3, "step": 1, "alphabet": "a\ud800", "prime": 7},
-        {"kind": "mean", "epsilon": "1", "bounds": ["0"], "method": "piecewise"},
-        {"kind": "mean", "epsilon": "1", "bounds": 5, "method": "piecewise"},
-        {"kind": "mean", "epsilon": "1", "bounds": ["0", "1"], "method": ["piecewise"]},
+        {"kind": "rappor", "epsilon": "1/1", "bits": 8, "hashes": 2, "cohorts": 2, "instantaneous": ["1/4"]},
+        {"kind": "rappor", "epsilon": "1/1", "bits": 8, "hashes": 2, "cohorts": 2, "instantaneous": 3},
+        {"kind": "rappor", "epsilon": "1/1", "bits": 10**12, "hashes": 2, "cohorts": 2, "instantaneous": ["0", "1"]},
+        {"kind": "heavy-hitters", "epsilon": "1/1", "length": 3, "step": 1, "alphabet": "ab", "prime": 10**30},
+        {"kind": "heavy-hitters", "epsilon": "1/1", "length": 3, "step": 1, "alphabet": "ab", "prime": 2**33},
+        {"kind": "heavy-hitters", "epsilon": "1/1", "length": 3, "step": 1, "alphabet": "ab", "prime": 6},
+        {"kind": "heavy-hitters", "epsilon": "1/1", "length": 3, "step": 1, "alphabet": ["ab", "c"], "prime": 7},
+        {"kind": "heavy-hitters", "epsilon": "1/1", "length": 3, "step": 2, "alphabet": "ab", "prime": 7},
+        {"kind": "heavy-hitters", "epsilon": "1/1", "length": 10**30, "step": 1, "alphabet": "ab", "prime": 7},
+        {"kind": "heavy-hitters", "epsilon": "1/1", "length": 3, "step": 1, "alphabet": "a\ud800", "prime": 7},
+        {"kind": "mean", "epsilon": "1/1", "bounds": ["0"], "method": "piecewise"},
+        {"kind": "mean", "epsilon": "1/1", "bounds": 5, "method": "piecewise"},
+        {"kind": "mean", "epsilon": "1/1", "bounds": ["0", "1"], "method": ["piecewise"]},
         {"kind": ["x"], "epsilon": 1},
-        {"kind": "randomized-response", "epsilon": "1", "categories": 5},
-        {"kind": "randomized-response", "epsilon": "1", "categories": ["a", "\ud800"]},
+        {"kind": "randomized-response", "epsilon": "1/1", "categories": 5},
+        {"kind": "randomized-response", "epsilon": "1/1", "categories": ["a", "\ud800"]},
         {"kind": "randomized-response", "epsilon": [], "categories": ["a", "b"]},
-        {"kind": "count-mean-sketch", "epsilon": "1", "functions": 2, "buckets": 2, "seed": "\ud800"},
+        {"kind": "count-mean-sketch", "epsilon": "1/1", "functions": 2, "buckets": 2, "seed": "\ud800"},
         {"kind": "poll", "truth": "x", "otherwise": "1/2"},
         {"kind": "poll", "truth": "1/0", "otherwise": "1/2"},
     ],
 )
 def test_parameters_from_a_stranger_raise_typed_errors(document: dict[str, Any]) -> None:
     with pytest.raises(GiveOrTakeError):
-        from_json(json.dumps({"version": 1, **document}))
+        from_json(json.dumps(document))
 
 
 def test_text_that_is_no_survey_raises_typed_errors() -> None:

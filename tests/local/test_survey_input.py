@@ -221,7 +221,7 @@ def test_the_name_is_part_of_a_survey(name: str) -> None:
     assert named != survey
     with pytest.raises(ForeignReports):
         survey.estimate(named.randomize(list(answers)), **EXTRA.get(name, {}))
-    with pytest.raises(InvalidParameter):
+    with pytest.raises(DamagedReports):
         from_json(json.dumps(document | {"name": 3}))
 
 

@@ -11,7 +11,7 @@ places, so two different x meet with probability c = Σ (places of bucket y / P)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
+from giveortake.codec import stored
 from giveortake.errors import DamagedReports, InvalidParameter
-from giveortake.exact import rational, whole
+from giveortake.exact import whole
 from giveortake.local.frequencies import FrequencyOracle, survey_categories
 from giveortake.local.survey import (
     Reports,
     is_one,
     packed_rows,
     ratio_below,
-    registered,
     survey_epsilon,
     survey_name,
     whole_numbers,
@@ -39,7 +39,7 @@ from giveortake.privacy import events
 from giveortake.randomness import bernoulli, packed_bernoulli, uniform_integers
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Hashable, Iterable
 
     from giveortake.exact import Number
     from giveortake.randomness import Entropy, IntArray
@@ -180,7 +180,7 @@ def set_bits(
     flat[offsets] = np.where(values, old_bytes | masks, old_bytes & ~masks)
 
 
-@registered
+@stored("randomized-response")
 @final
 @dataclass(frozen=True, slots=True, init=False, eq=False)
 class RandomizedResponse(FrequencyOracle):
@@ -194,30 +194,20 @@ class RandomizedResponse(FrequencyOracle):
     True
     """
 
-    categories: tuple[Hashable, ...]
+    categories: tuple[str | int | bool, ...]
     epsilon: Fraction
-    ratio: Fraction
-    name: str
+    name: str = ""
 
-    kind: ClassVar[str] = "randomized-response"
     citation: ClassVar[str] = (
         "Warner: Randomized response, JASA 1965; Kairouz, Oh, Viswanath: Extremal mechanisms, 2016"
     )
 
     def __init__(self, categories: Iterable[Hashable], epsilon: Number, *, name: str = "") -> None:
-        object.__setattr__(self, "categories", survey_categories(categories))
-        object.__setattr__(self, "name", survey_name(name))
-        object.__setattr__(self, "epsilon", survey_epsilon(epsilon))
-        object.__setattr__(self, "ratio", ratio_below(self.epsilon))
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> RandomizedResponse:
-        """The survey that `to_json` described."""
-        epsilon = rational("epsilon", parameters["epsilon"])
-        return cls(parameters["categories"], epsilon, name=parameters.get("name", ""))
-
-    def parameters(self) -> dict[str, Any]:
-        return {"categories": list(self.categories), "epsilon": str(self.epsilon)}
+        self._set(
+            categories=survey_categories(categories),
+            name=survey_name(name),
+            epsilon=survey_epsilon(epsilon),
+        )
 
     def event(self) -> events.RandomizedResponse:
         return events.RandomizedResponse(self.epsilon, len(self.categories))
@@ -274,7 +264,7 @@ def respond(
     return reports
 
 
-@registered
+@stored("unary-encoding")
 @final
 @dataclass(frozen=True, slots=True, init=False, eq=False)
 class UnaryEncoding(FrequencyOracle):
@@ -288,41 +278,28 @@ class UnaryEncoding(FrequencyOracle):
     Fraction(1, 2)
     """
 
-    categories: tuple[Hashable, ...]
+    categories: tuple[str | int | bool, ...]
     epsilon: Fraction
     symmetric: bool
-    support: tuple[Fraction, Fraction]
-    name: str
+    support: tuple[Fraction, Fraction] = field(init=False)
+    name: str = ""
 
-    kind: ClassVar[str] = "unary-encoding"
     in_rows: ClassVar[bool] = True
     citation: ClassVar[str] = "Wang, Blocki, Li, Jha: Locally differentially private protocols, USENIX Security 2017"
 
     def __init__(
         self, categories: Iterable[Hashable], epsilon: Number, *, symmetric: bool = False, name: str = ""
     ) -> None:
-        object.__setattr__(self, "categories", survey_categories(categories))
-        object.__setattr__(self, "name", survey_name(name))
-        object.__setattr__(self, "epsilon", survey_epsilon(epsilon))
-        object.__setattr__(self, "symmetric", bool(symmetric))
+        self._set(
+            categories=survey_categories(categories),
+            name=survey_name(name),
+            epsilon=survey_epsilon(epsilon),
+            symmetric=bool(symmetric),
+        )
         whole_ratio, half_ratio = ratio_below(self.epsilon), ratio_below(self.epsilon / 2)
         optimised = Fraction(1, 2), 1 / (whole_ratio + 1)
         even = half_ratio / (half_ratio + 1), 1 / (half_ratio + 1)
-        object.__setattr__(self, "support", even if symmetric else optimised)
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> UnaryEncoding:
-        """The survey that `to_json` described."""
-        epsilon = rational("epsilon", parameters["epsilon"])
-        symmetric, name = parameters["symmetric"], parameters.get("name", "")
-        return cls(parameters["categories"], epsilon, symmetric=symmetric, name=name)
-
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "categories": list(self.categories),
-            "epsilon": str(self.epsilon),
-            "symmetric": self.symmetric,
-        }
+        self._set(support=even if symmetric else optimised)
 
     @property
     def ratio(self) -> Fraction:
@@ -361,7 +338,7 @@ _MOST_REPORTS = 1 << 63  # a report is one 64-bit number
 _PLACES = 16  # for each bucket, at the least, so that buckets are of almost equal size
 
 
-@registered
+@stored("local-hashing")
 @final
 @dataclass(frozen=True, slots=True, init=False, eq=False)
 class LocalHashing(FrequencyOracle):
@@ -376,43 +353,32 @@ class LocalHashing(FrequencyOracle):
     4
     """
 
-    categories: tuple[Hashable, ...]
+    categories: tuple[str | int | bool, ...]
     epsilon: Fraction
     buckets: int
-    prime: int
-    ratio: Fraction
-    name: str
+    prime: int = field(init=False)
+    name: str = ""
 
-    kind: ClassVar[str] = "local-hashing"
     citation: ClassVar[str] = "Wang, Blocki, Li, Jha: Locally differentially private protocols, USENIX Security 2017"
 
     def __init__(
         self, categories: Iterable[Hashable], epsilon: Number, *, buckets: int | None = None, name: str = ""
     ) -> None:
-        object.__setattr__(self, "categories", survey_categories(categories))
-        object.__setattr__(self, "name", survey_name(name))
-        object.__setattr__(self, "epsilon", survey_epsilon(epsilon))
-        object.__setattr__(self, "ratio", ratio_below(self.epsilon))
+        self._set(
+            categories=survey_categories(categories),
+            name=survey_name(name),
+            epsilon=survey_epsilon(epsilon),
+        )
         best = round(self.ratio) + 1 if self.ratio < _MOST_BUCKETS else _MOST_BUCKETS
         chosen = best if buckets is None else whole("buckets", buckets, least=2)
         if chosen > _MOST_BUCKETS:
             raise InvalidParameter("buckets", buckets, f"is above {_MOST_BUCKETS}")
-        object.__setattr__(self, "buckets", min(chosen, max(2, len(self.categories))) if buckets is None else chosen)
-        object.__setattr__(self, "prime", prime_from(max(len(self.categories), _PLACES * self.buckets)))
+        self._set(buckets=min(chosen, max(2, len(self.categories))) if buckets is None else chosen)
+        self._set(prime=prime_from(max(len(self.categories), _PLACES * self.buckets)))
         if self.prime**2 * self.buckets >= _MOST_REPORTS:
             raise InvalidParameter(
                 "categories", len(self.categories), "are too many for reports of 64 bits", hint="use a CountMeanSketch"
             )
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> LocalHashing:
-        """The survey that `to_json` described."""
-        epsilon = rational("epsilon", parameters["epsilon"])
-        buckets, name = parameters["buckets"], parameters.get("name", "")
-        return cls(parameters["categories"], epsilon, buckets=buckets, name=name)
-
-    def parameters(self) -> dict[str, Any]:
-        return {"categories": list(self.categories), "epsilon": str(self.epsilon), "buckets": self.buckets}
 
     def bits(self) -> int:
         return (self.prime**2 * self.buckets - 1).bit_length()
@@ -454,7 +420,7 @@ class LocalHashing(FrequencyOracle):
         return whole_numbers(listed, self.prime**2 * self.buckets)
 
 
-@registered
+@stored("hadamard-response")
 @final
 @dataclass(frozen=True, slots=True, init=False, eq=False)
 class HadamardResponse(FrequencyOracle):
@@ -468,28 +434,18 @@ class HadamardResponse(FrequencyOracle):
     8
     """
 
-    categories: tuple[Hashable, ...]
+    categories: tuple[str | int | bool, ...]
     epsilon: Fraction
-    ratio: Fraction
-    name: str
+    name: str = ""
 
-    kind: ClassVar[str] = "hadamard-response"
     citation: ClassVar[str] = "Acharya, Sun, Zhang: Hadamard response, AISTATS 2019"
 
     def __init__(self, categories: Iterable[Hashable], epsilon: Number, *, name: str = "") -> None:
-        object.__setattr__(self, "categories", survey_categories(categories))
-        object.__setattr__(self, "name", survey_name(name))
-        object.__setattr__(self, "epsilon", survey_epsilon(epsilon))
-        object.__setattr__(self, "ratio", ratio_below(self.epsilon))
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> HadamardResponse:
-        """The survey that `to_json` described."""
-        epsilon = rational("epsilon", parameters["epsilon"])
-        return cls(parameters["categories"], epsilon, name=parameters.get("name", ""))
-
-    def parameters(self) -> dict[str, Any]:
-        return {"categories": list(self.categories), "epsilon": str(self.epsilon)}
+        self._set(
+            categories=survey_categories(categories),
+            name=survey_name(name),
+            epsilon=survey_epsilon(epsilon),
+        )
 
     @property
     def columns(self) -> int:

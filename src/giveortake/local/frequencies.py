@@ -164,7 +164,7 @@ class FrequencyOracle(Supports):
 
     __slots__ = ()
 
-    categories: tuple[Hashable, ...]
+    categories: tuple[str | int | bool, ...]
 
     @abstractmethod
     def counts(self, data: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import numpy as np
 
 from giveortake.answers import Answer, Column
+from giveortake.codec import stored
 from giveortake.errors import DamagedReports, InvalidParameter
-from giveortake.exact import Number, open_probability, rational, whole
+from giveortake.exact import Number, open_probability, whole
 from giveortake.local.categories import bucket, column_sums, meeting, respond, set_bits, supports
 from giveortake.local.frequencies import Supports
 from giveortake.local.survey import (
@@ -28,7 +29,6 @@ from giveortake.local.survey import (
     packed_rows,
     quantile,
     ratio_below,
-    registered,
     survey_epsilon,
     survey_name,
 )
@@ -36,7 +36,7 @@ from giveortake.mechanisms.mechanism import source
 from giveortake.randomness import SYSTEM_ENTROPY, bernoulli, packed_bernoulli, uniform_integers
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Hashable, Iterable
 
     from giveortake.randomness import Entropy
 
@@ -56,7 +56,7 @@ def grouped_sums(
     return np.stack([column_sums(together[edges[one] : edges[one + 1]], columns) for one in range(count)])
 
 
-@registered
+@stored("count-mean-sketch")
 @final
 @dataclass(frozen=True, slots=True, init=False, eq=False)
 class CountMeanSketch(Supports):
@@ -74,9 +74,8 @@ class CountMeanSketch(Supports):
     functions: int
     buckets: int
     seed: str
-    name: str
+    name: str = ""
 
-    kind: ClassVar[str] = "count-mean-sketch"
     in_rows: ClassVar[bool] = True
     citation: ClassVar[str] = "Apple Differential Privacy Team: Learning with privacy at scale, 2017"
 
@@ -89,32 +88,15 @@ class CountMeanSketch(Supports):
         seed: str | None = None,
         name: str = "",
     ) -> None:
-        object.__setattr__(self, "epsilon", survey_epsilon(epsilon))
-        object.__setattr__(self, "name", survey_name(name))
-        object.__setattr__(self, "functions", whole("functions", functions))
-        object.__setattr__(self, "buckets", whole("buckets", buckets, least=2))
+        self._set(
+            epsilon=survey_epsilon(epsilon),
+            name=survey_name(name),
+            functions=whole("functions", functions),
+            buckets=whole("buckets", buckets, least=2),
+        )
         if self.functions > 1 << 16 or self.buckets > 1 << 16:
             raise InvalidParameter("functions", functions, "and buckets may be at most 65,536")
-        object.__setattr__(self, "seed", bytes(SYSTEM_ENTROPY.read(_SEED_BYTES)).hex() if seed is None else str(seed))
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> CountMeanSketch:
-        """The survey that `to_json` described."""
-        return cls(
-            rational("epsilon", parameters["epsilon"]),
-            functions=parameters["functions"],
-            buckets=parameters["buckets"],
-            seed=parameters["seed"],
-            name=parameters.get("name", ""),
-        )
-
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "epsilon": str(self.epsilon),
-            "functions": self.functions,
-            "buckets": self.buckets,
-            "seed": self.seed,
-        }
+        self._set(seed=bytes(SYSTEM_ENTROPY.read(_SEED_BYTES)).hex() if seed is None else checked_texts([seed])[0])
 
     @property
     def odds(self) -> Fraction:
@@ -245,7 +227,7 @@ _LONGEST = 4096  # letters
 _WORDS = 4  # of 32 bits in a report: level, a, b, y
 
 
-@registered
+@stored("heavy-hitters")
 @final
 @dataclass(frozen=True, slots=True, init=False, eq=False)
 class HeavyHitters(Supports):
@@ -266,10 +248,8 @@ class HeavyHitters(Supports):
     step: int
     alphabet: str
     prime: int
-    ratio: Fraction
-    name: str
+    name: str = ""
 
-    kind: ClassVar[str] = "heavy-hitters"
     in_rows: ClassVar[bool] = True
     citation: ClassVar[str] = (
         "Bassily, Nissim, Stemmer, Thakurta: Practical locally private heavy hitters, NeurIPS 2017"
@@ -285,42 +265,21 @@ class HeavyHitters(Supports):
         prime: int = PRIME,
         name: str = "",
     ) -> None:
-        object.__setattr__(self, "epsilon", survey_epsilon(epsilon))
-        object.__setattr__(self, "name", survey_name(name))
-        object.__setattr__(self, "length", whole("length", length))
-        object.__setattr__(self, "step", whole("step", step))
+        self._set(
+            epsilon=survey_epsilon(epsilon),
+            name=survey_name(name),
+            length=whole("length", length),
+            step=whole("step", step),
+        )
         if self.length % self.step or self.length > _LONGEST:
             raise InvalidParameter("length", length, f"is not a multiple of step = {step}, and at most {_LONGEST}")
         if type(alphabet) is not str or not is_unicode(alphabet):
             raise InvalidParameter("alphabet", alphabet, "is not a text")
         if {_END, _CUT} & set(alphabet) or len(set(alphabet)) < max(2, len(alphabet)):
             raise InvalidParameter("alphabet", alphabet, "is not made of two or more different letters")
-        object.__setattr__(self, "alphabet", alphabet)
-        object.__setattr__(self, "prime", whole("prime", prime, least=2))
+        self._set(alphabet=alphabet, prime=whole("prime", prime, least=2))
         if self.prime > PRIME or not _is_prime(self.prime):
             raise InvalidParameter("prime", prime, "is not a prime of at most 2^31 − 1")
-        object.__setattr__(self, "ratio", ratio_below(self.epsilon))
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> HeavyHitters:
-        """The survey that `to_json` described."""
-        return cls(
-            rational("epsilon", parameters["epsilon"]),
-            length=parameters["length"],
-            step=parameters["step"],
-            alphabet=parameters["alphabet"],
-            prime=parameters["prime"],
-            name=parameters.get("name", ""),
-        )
-
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "epsilon": str(self.epsilon),
-            "length": self.length,
-            "step": self.step,
-            "alphabet": self.alphabet,
-            "prime": self.prime,
-        }
 
     @property
     def levels(self) -> int:

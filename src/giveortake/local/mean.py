@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final, get_args
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final, get_
 import numpy as np
 
 from giveortake.answers import Estimate
+from giveortake.codec import stored
 from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.exact import Number, open_probability, positive, rational, whole
 from giveortake.local.survey import (
@@ -21,8 +22,6 @@ from giveortake.local.survey import (
     interval_of,
     is_one,
     quantile,
-    ratio_below,
-    registered,
     require_possible,
     survey_epsilon,
     survey_name,
@@ -33,7 +32,7 @@ from giveortake.mechanisms.mechanism import source
 from giveortake.randomness import bernoulli, uniform_integers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Hashable
 
     from giveortake.randomness import Entropy
 
@@ -43,7 +42,7 @@ _FINE = 128  # reports of the piecewise method are 0 … 128
 _GRID = 40  # bits: a number is put on a grid of 2^-40 of the range before anything else
 
 
-@registered
+@stored("mean")
 @final
 @dataclass(frozen=True, slots=True, init=False, eq=False)
 class Mean(Oracle):
@@ -62,12 +61,10 @@ class Mean(Oracle):
     bounds: tuple[Fraction, Fraction]
     epsilon: Fraction
     method: Method
-    outcomes: int
-    reach: int
-    ratio: Fraction
-    name: str
+    outcomes: int = field(init=False)
+    reach: int = field(init=False)
+    name: str = ""
 
-    kind: ClassVar[str] = "mean"
     citation: ClassVar[str] = (
         "Duchi, Jordan, Wainwright: Minimax optimal procedures, JASA 2018; Wang et al.: Collecting and analyzing "
         "multidimensional data with local differential privacy, ICDE 2019"
@@ -77,10 +74,7 @@ class Mean(Oracle):
         self, bounds: tuple[Number, Number], epsilon: Number, *, method: Method | None = None, name: str = ""
     ) -> None:
         low, high = _checked_bounds(bounds)
-        object.__setattr__(self, "bounds", (low, high))
-        object.__setattr__(self, "name", survey_name(name))
-        object.__setattr__(self, "epsilon", survey_epsilon(epsilon))
-        object.__setattr__(self, "ratio", ratio_below(self.epsilon))
+        self._set(bounds=(low, high), name=survey_name(name), epsilon=survey_epsilon(epsilon))
         if method is not None and method not in get_args(Method):
             raise InvalidParameter("method", method, "is unknown", hint=f"write one of {', '.join(get_args(Method))}")
         reach = _best_reach(self.ratio)
@@ -88,23 +82,7 @@ class Mean(Oracle):
             worst = [_worst_variance(self.ratio, *shape) for shape in ((2, 0), (_FINE + 1, reach))]
             method = "stochastic-rounding" if worst[0] <= worst[1] else "piecewise"
         outcomes, reach = (2, 0) if method == "stochastic-rounding" else (_FINE + 1, reach)
-        object.__setattr__(self, "method", method)
-        object.__setattr__(self, "outcomes", outcomes)
-        object.__setattr__(self, "reach", reach)
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> Mean:
-        """The survey that `to_json` described."""
-        low, high = (rational("bounds", end) for end in parameters["bounds"])
-        epsilon = rational("epsilon", parameters["epsilon"])
-        return cls((low, high), epsilon, method=parameters["method"], name=parameters.get("name", ""))
-
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "bounds": [str(end) for end in self.bounds],
-            "epsilon": str(self.epsilon),
-            "method": self.method,
-        }
+        self._set(method=method, outcomes=outcomes, reach=reach)
 
     @property
     def levels(self) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import numpy as np
 
 from giveortake.answers import Estimate
+from giveortake.codec import stored
 from giveortake.errors import HIDDEN, DamagedReports, InvalidParameter
 from giveortake.exact import Number, closed_probability, decimal, log_up, open_probability, rational
 from giveortake.local.frequencies import Supports
@@ -23,7 +24,6 @@ from giveortake.local.survey import (
     is_one,
     quantile,
     ratio_below,
-    registered,
     survey_epsilon,
     survey_name,
 )
@@ -32,7 +32,7 @@ from giveortake.mechanisms.mechanism import source
 from giveortake.randomness import bernoulli
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from giveortake.randomness import Entropy
 
@@ -44,7 +44,7 @@ _OTHERS = 'more answers than two: RandomizedResponse(["yes", "no", "maybe"], eps
 SPELLINGS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
 
-@registered
+@stored("poll")
 @final
 @dataclass(frozen=True, slots=True, init=False, eq=False)
 class Poll(Supports):
@@ -63,9 +63,8 @@ class Poll(Supports):
 
     truth: Fraction
     otherwise: Fraction
-    name: str
+    name: str = ""
 
-    kind: ClassVar[str] = "poll"
     citation: ClassVar[str] = "Warner: Randomized response, JASA 1965"
 
     def __init__(
@@ -85,9 +84,7 @@ class Poll(Supports):
         else:
             gain = (ratio_below(survey_epsilon(epsilon or 0)) - 1) * min(lie, 1 - lie)
             honest = gain / (1 + gain)
-        object.__setattr__(self, "truth", honest)
-        object.__setattr__(self, "otherwise", lie)
-        object.__setattr__(self, "name", survey_name(name))
+        self._set(truth=honest, otherwise=lie, name=survey_name(name))
         if self.epsilon > MOST_EPSILON:
             raise InvalidParameter("truth", truth, "is so near to 1 that nobody is protected")
 
@@ -95,18 +92,6 @@ class Poll(Supports):
     def two_coins(cls, p: Number) -> Poll:
         """The program of [Fre18, eq. 6]: the truth if flip(p) comes up, else another flip(p)."""
         return cls(truth=p, otherwise=p)
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> Poll:
-        """The poll that `to_json` described."""
-        return cls(
-            truth=rational("truth", parameters["truth"]),
-            otherwise=rational("otherwise", parameters["otherwise"]),
-            name=parameters.get("name", ""),
-        )
-
-    def parameters(self) -> dict[str, Any]:
-        return {"truth": str(self.truth), "otherwise": str(self.otherwise)}
 
     @property
     def ratio(self) -> Fraction:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, final
 import numpy as np
 
 from giveortake.answers import Answer, Column
+from giveortake.codec import stored
 from giveortake.errors import DamagedReports, InvalidParameter
-from giveortake.exact import Number, closed_probability, log_up, open_probability, positive, rational, whole
+from giveortake.exact import Number, closed_probability, log_up, open_probability, positive, whole
 from giveortake.local.categories import set_bits
 from giveortake.local.survey import (
     USUAL,
@@ -28,7 +29,6 @@ from giveortake.local.survey import (
     packed_rows,
     quantile,
     ratio_below,
-    registered,
     require_possible,
     survey_epsilon,
     survey_name,
@@ -37,7 +37,7 @@ from giveortake.mechanisms.mechanism import source
 from giveortake.randomness import bernoulli, packed_bernoulli, uniform_integers
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Hashable, Iterable
 
     from giveortake.local.survey import FloatArray
     from giveortake.randomness import Entropy
@@ -79,10 +79,10 @@ def decoded(survey: Rappor, texts: list[str], cohorts: Any, rows: Any) -> Decode
         mine = rows[cohorts == cohort]
         if not len(mine):
             continue
-        bits = np.unpackbits(mine, axis=1, bitorder="little", count=survey.size).astype(np.float64)
+        bits = np.unpackbits(mine, axis=1, bitorder="little", count=survey.bits).astype(np.float64)
         mean = bits.mean(axis=0)
         centred = bits - mean
-        covariance = centred.T @ centred / (len(mine) - 1) if len(mine) > 1 else np.eye(survey.size) / 4
+        covariance = centred.T @ centred / (len(mine) - 1) if len(mine) > 1 else np.eye(survey.bits) / 4
         design = _design(survey, texts, cohort)
         cells.append(_Cohort(design, (mean - unset) / slope, covariance / slope**2, len(mine)))
     normal = sum((one.size * one.design.T @ one.design for one in cells), np.zeros((1, 1)))
@@ -100,9 +100,9 @@ def decoded(survey: Rappor, texts: list[str], cohorts: Any, rows: Any) -> Decode
     coins = sum(
         (np.einsum("ij,jk,ik->i", weight, one.covariance, weight) / one.size for weight, one in pairs), np.zeros(1)
     )
-    free = max(1, survey.size * len(cells) - len(texts) - 1)
+    free = max(1, survey.bits * len(cells) - len(texts) - 1)
     residual = sum(float(((one.mean - one.design @ shares) ** 2).sum()) for one in cells) / free
-    noise = sum(float(np.trace(one.covariance)) / one.size for one in cells) / (survey.size * len(cells))
+    noise = sum(float(np.trace(one.covariance)) / one.size for one in cells) / (survey.bits * len(cells))
     spread = sum(((weight**2).sum(axis=1) for weight, _ in pairs), np.zeros(1))
     misfit = np.sqrt(max(0.0, residual - noise) * spread)
     fits = residual <= noise * (1 + _TOLERANCE * math.sqrt(2 / free))
@@ -110,8 +110,8 @@ def decoded(survey: Rappor, texts: list[str], cohorts: Any, rows: Any) -> Decode
 
 
 def _design(survey: Rappor, texts: list[str], cohort: int) -> FloatArray:
-    design = np.zeros((survey.size, len(texts) + 1))
-    design[:, -1] = survey.hashes / survey.size  # where all other texts are, on average
+    design = np.zeros((survey.bits, len(texts) + 1))
+    design[:, -1] = survey.hashes / survey.bits  # where all other texts are, on average
     for column, text in enumerate(texts):
         design[survey.places(text, cohort), column] = 1
     return design
@@ -121,7 +121,7 @@ _MOST_BITS = _MOST_COHORTS = 1 << 16
 _COHORT_BYTES = 2  # every report begins with its cohort
 
 
-@registered
+@stored("rappor")
 @final
 @dataclass(frozen=True, slots=True, init=False, eq=False)
 class Rappor(Oracle):
@@ -138,13 +138,12 @@ class Rappor(Oracle):
     """
 
     epsilon: Fraction
-    size: int
+    bits: int
     hashes: int
     cohorts: int
     instantaneous: tuple[Fraction, Fraction]
-    name: str
+    name: str = ""
 
-    kind: ClassVar[str] = "rappor"
     in_rows: ClassVar[bool] = True
     citation: ClassVar[str] = "Erlingsson, Pihur, Korolova: RAPPOR, CCS 2014"
 
@@ -158,43 +157,23 @@ class Rappor(Oracle):
         instantaneous: tuple[Number, Number] = ("1/4", "3/4"),
         name: str = "",
     ) -> None:
-        object.__setattr__(self, "epsilon", survey_epsilon(epsilon))
-        object.__setattr__(self, "name", survey_name(name))
-        object.__setattr__(self, "size", whole("bits", bits, least=2))
-        object.__setattr__(self, "hashes", whole("hashes", hashes))
-        object.__setattr__(self, "cohorts", whole("cohorts", cohorts))
+        self._set(
+            epsilon=survey_epsilon(epsilon),
+            name=survey_name(name),
+            bits=whole("bits", bits, least=2),
+            hashes=whole("hashes", hashes),
+            cohorts=whole("cohorts", cohorts),
+        )
         if self.cohorts > _MOST_COHORTS:
             raise InvalidParameter("cohorts", cohorts, f"is above {_MOST_COHORTS}")
-        if self.size > _MOST_BITS:
+        if self.bits > _MOST_BITS:
             raise InvalidParameter("bits", bits, f"is above {_MOST_BITS}")
-        if self.hashes > self.size:
+        if self.hashes > self.bits:
             raise InvalidParameter("hashes", hashes, "is more than there are bits")
         unset, set_ = (closed_probability("instantaneous", chance) for chance in instantaneous)
         if not unset < set_:
             raise InvalidParameter("instantaneous", instantaneous, "does not favour bits that are set")
-        object.__setattr__(self, "instantaneous", (unset, set_))
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> Rappor:
-        """The survey that `to_json` described."""
-        unset, set_ = (rational("instantaneous", chance) for chance in parameters["instantaneous"])
-        return cls(
-            rational("epsilon", parameters["epsilon"]),
-            bits=parameters["bits"],
-            hashes=parameters["hashes"],
-            cohorts=parameters["cohorts"],
-            instantaneous=(unset, set_),
-            name=parameters.get("name", ""),
-        )
-
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "epsilon": str(self.epsilon),
-            "bits": self.size,
-            "hashes": self.hashes,
-            "cohorts": self.cohorts,
-            "instantaneous": [str(chance) for chance in self.instantaneous],
-        }
+        self._set(instantaneous=(unset, set_))
 
     # -- probabilities ----------------------------------------------------------------------------------------
 
@@ -229,7 +208,7 @@ class Rappor(Oracle):
     def places(self, value: str, cohort: int) -> list[int]:
         """The bits that a text sets in the Bloom filters of a cohort; the same on every machine."""
         stream = hashlib.shake_128(f"{cohort}:{value}".encode()).digest(8 * self.hashes)
-        return [int.from_bytes(stream[8 * number : 8 * number + 8], "big") % self.size for number in range(self.hashes)]
+        return [int.from_bytes(stream[8 * number : 8 * number + 8], "big") % self.bits for number in range(self.hashes)]
 
     def law(self, value: Any) -> dict[Hashable, Fraction]:
         """The law of one report of a respondent who reports once."""
@@ -244,7 +223,7 @@ class Rappor(Oracle):
         probabilities: dict[Hashable, Fraction] = {}
         for cohort in range(self.cohorts):
             set_ = set(self.places(text, cohort))
-            for bits in product((0, 1), repeat=self.size):
+            for bits in product((0, 1), repeat=self.bits):
                 factors = (
                     chances[index in set_] if bit else 1 - chances[index in set_] for index, bit in enumerate(bits)
                 )
@@ -265,7 +244,7 @@ class Rappor(Oracle):
         self, texts: list[str], cohorts: Any, chances: tuple[Fraction, Fraction], coins: Entropy
     ) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """Draw rows of a cohort and bits; `chances` are those of bits that the text does not set, and sets."""
-        rows = packed_bernoulli(chances[0], len(texts), self.size, coins)
+        rows = packed_bernoulli(chances[0], len(texts), self.bits, coins)
         different, codes = numbered(texts)
         pairs = pair_indices = codes * self.cohorts + cohorts
         if len(different) * self.cohorts > len(texts):  # many texts: their places in some cohorts are never needed
@@ -282,8 +261,8 @@ class Rappor(Oracle):
     def instantaneous_report(self, permanent: bytes, entropy: Entropy | None = None) -> bytes:
         """A fresh report from a permanent response."""
         coins = source(entropy)
-        bits = np.unpackbits(np.frombuffer(permanent[_COHORT_BYTES:], np.uint8), bitorder="little", count=self.size)
-        flips = [bernoulli(chance, self.size, coins) for chance in self.instantaneous]
+        bits = np.unpackbits(np.frombuffer(permanent[_COHORT_BYTES:], np.uint8), bitorder="little", count=self.bits)
+        flips = [bernoulli(chance, self.bits, coins) for chance in self.instantaneous]
         fresh = np.packbits(np.where(bits == 1, flips[1], flips[0]), bitorder="little")
         return permanent[:_COHORT_BYTES] + fresh.tobytes()
 
@@ -336,7 +315,7 @@ class Rappor(Oracle):
         return size
 
     def checked(self, listed: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        rows = packed_rows(listed, 8 * _COHORT_BYTES + self.size)
+        rows = packed_rows(listed, 8 * _COHORT_BYTES + self.bits)
         if len(rows) and int(self._split(rows)[0].max()) >= self.cohorts:
             raise DamagedReports(f"a report names a cohort that is not one of {self.cohorts}")
         return rows

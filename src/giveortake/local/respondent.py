@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from fractions import Fraction
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
 
+from giveortake import codec
+from giveortake.codec import stored
 from giveortake.errors import (
     HIDDEN,
     BudgetExceeded,
     DamagedReports,
-    GiveOrTakeError,
     InvalidParameter,
     SensitiveValue,
     Unprovable,
@@ -20,21 +23,32 @@ from giveortake.errors import (
 from giveortake.exact import Number, decimal_up, positive
 from giveortake.local.poll import SPELLINGS, Poll
 from giveortake.local.rappor import Rappor
-from giveortake.local.survey import Oracle, checked_texts, from_json, is_one, without_repetition
+from giveortake.local.survey import Oracle, checked_texts, is_one, read_document
 from giveortake.mechanisms.mechanism import source
 from giveortake.randomness import uniform_integers
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from giveortake.privacy import PureDP
     from giveortake.randomness import Entropy
 
-_FIELDS = {"survey", "memoise", "budget", "memory", "paid", "cohort"}
 _PATTERNS = (
     "with memory, a report that changes tells that the answer did: the promise only compares lifetimes in which "
     "answers repeat in the same places"
 )
+
+
+@final
+@stored("respondent")
+@dataclass(frozen=True, slots=True)
+class _Lifetime:
+    """What a respondent keeps."""
+
+    survey: Oracle
+    memoise: bool
+    budget: Fraction | None
+    memory: dict[str, Any]
+    paid: int
+    cohort: int | None
 
 
 @final
@@ -134,34 +148,16 @@ class Respondent:
     def to_json(self) -> str:
         """The memory, for the respondent's own machine: it tells what was answered, and must not leave it."""
         with self._lock:
-            return json.dumps(
-                {
-                    "survey": json.loads(self.survey.to_json()),
-                    "memoise": self.memoise,
-                    "budget": None if self.budget is None else str(self.budget),
-                    "memory": self._memory,
-                    "paid": self._paid,
-                    "cohort": self._cohort,
-                },
-                ensure_ascii=False,
-            )
+            lifetime = _Lifetime(self.survey, self.memoise, self.budget, self._memory, self._paid, self._cohort)
+            return codec.text_of(lifetime)
 
     @classmethod
     def from_json(cls, text: str) -> Respondent:
         """The respondent that `to_json` wrote; a memory that no respondent could have is refused."""
-        try:
-            document = json.loads(text, object_pairs_hook=without_repetition)
-            if set(document) != _FIELDS:
-                raise DamagedReports("this is not the memory of a respondent")
-            survey = from_json(json.dumps(document["survey"]))
-            respondent = cls(survey, memoise=document["memoise"], budget=document["budget"])
-            memory, paid, cohort = document["memory"], document["paid"], document["cohort"]
-            if not respondent._restored(memory, paid, cohort):
-                raise DamagedReports("no respondent to this survey could have this memory")
-        except GiveOrTakeError:
-            raise
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-            raise DamagedReports("this is not the memory of a respondent") from None
+        lifetime: _Lifetime = read_document(_Lifetime, text, "respondent")
+        respondent = cls(lifetime.survey, memoise=lifetime.memoise, budget=lifetime.budget)
+        if not respondent._restored(lifetime):
+            raise DamagedReports("no respondent to this survey could have this memory")
         return respondent
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
@@ -171,9 +167,9 @@ class Respondent:
             hint="to_json and from_json keep it on the respondent's own machine",
         )
 
-    def _restored(self, memory: Any, paid: Any, cohort: Any) -> bool:
-        whole = type(paid) is int and isinstance(memory, dict) and paid >= len(memory)
-        if not whole or (memory and not self.memoise):
+    def _restored(self, lifetime: _Lifetime) -> bool:
+        memory, paid, cohort = lifetime.memory, lifetime.paid, lifetime.cohort
+        if paid < len(memory) or (memory and not self.memoise):
             return False
         if self.budget is not None and paid * self.survey.epsilon > self.budget:
             return False
@@ -184,9 +180,7 @@ class Respondent:
             heads = {int.from_bytes(bytes.fromhex(pattern)[:2], "little") for pattern in memory.values()}
             if cohort is None and (heads or paid):
                 return False
-            if cohort is not None and (
-                type(cohort) is not int or not 0 <= cohort < self.survey.cohorts or heads - {cohort}
-            ):
+            if cohort is not None and (not 0 <= cohort < self.survey.cohorts or heads - {cohort}):
                 return False
         elif cohort is not None:
             return False
@@ -195,7 +189,10 @@ class Respondent:
 
     def _is_key(self, key: str) -> bool:
         """Whether a memory could be kept under this key: the code of an answer, written as `report` writes it."""
-        code = json.loads(key)
+        try:
+            code = json.loads(key)
+        except (ValueError, RecursionError):
+            return False
         return self.survey.is_code(code) and json.dumps(code, ensure_ascii=False) == key
 
     def _first(self, value: Any, entropy: Entropy | None) -> Any:

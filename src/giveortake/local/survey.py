@@ -20,19 +20,19 @@ from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import lru_cache
 from math import floor
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar, final, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from giveortake import exact
-from giveortake.errors import HIDDEN, DamagedReports, ForeignReports, GiveOrTakeError, InvalidParameter
-from giveortake.exact import Number, decimal_up, exp_down, exp_up, log_up, positive, rational
+from giveortake import codec, exact
+from giveortake.errors import HIDDEN, DamagedReports, ForeignReports, InvalidParameter
+from giveortake.exact import Number, decimal_up, exp_down, exp_up, log_up, positive
 from giveortake.mechanisms.histogram import elements
 from giveortake.privacy import PureDP, events
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
     from giveortake.answers import Answer, Estimate
     from giveortake.randomness import Entropy
@@ -187,9 +187,6 @@ def _solved(share: FloatArray, reach: float, *, upwards: bool) -> FloatArray:
     return far
 
 
-_REPORTS_VERSION, _SURVEY_VERSION = 1, 1  # of the two documents
-
-
 @final
 class Reports:
     """Randomised answers to one survey: safe to send, to store and to publish.
@@ -235,7 +232,7 @@ class Reports:
     def to_json(self) -> str:
         """One JSON object: the survey's fingerprint and the reports, rows of bytes in hexadecimal."""
         listed = self.data.tolist() if self.data.ndim == 1 else [bytes(row).hex() for row in self.data]
-        return json.dumps({"version": _REPORTS_VERSION, "survey": self.survey, "reports": listed})
+        return json.dumps({"survey": self.survey, "reports": listed})
 
     def with_data(self, data: np.ndarray[Any, np.dtype[Any]]) -> Reports:
         """Other reports to the same survey."""
@@ -274,7 +271,7 @@ def read_reports(text: str) -> tuple[str, list[Any]]:
         survey, listed = document["survey"], document["reports"]
     except (ValueError, TypeError, KeyError):
         raise DamagedReports("this is not a JSON object with a survey and its reports") from None
-    if document.get("version") != _REPORTS_VERSION or not isinstance(survey, str) or not isinstance(listed, list):
+    if len(document) > 2 or not isinstance(survey, str) or not isinstance(listed, list):
         raise DamagedReports("these reports are in a form that this version does not know")
     return survey, listed
 
@@ -320,9 +317,6 @@ def packed_rows(listed: Any, columns: int) -> np.ndarray[Any, np.dtype[np.uint8]
 
 
 _PLAIN = "A plain list is taken as reports that were already randomised; true answers belong in randomize(…)."
-_KINDS: dict[str, Callable[[Mapping[str, Any]], Oracle]] = {}
-
-Kind = TypeVar("Kind", bound="type[Oracle]")
 
 
 class Oracle(ABC):
@@ -334,10 +328,18 @@ class Oracle(ABC):
 
     __slots__ = ()
 
-    kind: ClassVar[str]
     citation: ClassVar[str]
     in_rows: ClassVar[bool] = False  # whether a report is a row of bits rather than a whole number
     name: str  # what is asked: two surveys with different names are different surveys
+
+    @property
+    def kind(self) -> str:
+        """The stored name of this kind of survey."""
+        return codec.tag_of(type(self))
+
+    def _set(self, **fields: Any) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
 
     @property
     @abstractmethod
@@ -345,13 +347,9 @@ class Oracle(ABC):
         """The promise to a respondent for one report."""
 
     @property
-    @abstractmethod
     def ratio(self) -> Fraction:
         """The largest ratio of probabilities of one report under two answers."""
-
-    @abstractmethod
-    def parameters(self) -> dict[str, Any]:
-        """What clients need to know, as plain values for JSON."""
+        return ratio_below(self.epsilon)
 
     @abstractmethod
     def law(self, value: Any) -> dict[Hashable, Fraction]:
@@ -418,10 +416,7 @@ class Oracle(ABC):
 
     def to_json(self) -> str:
         """The parameters, for the machines of respondents; `gt.local.from_json` reads them."""
-        document = {"version": _SURVEY_VERSION, "kind": self.kind, **self.parameters()}
-        if self.name:
-            document["name"] = self.name
-        return json.dumps(document, sort_keys=True, ensure_ascii=False)
+        return codec.text_of(self)
 
     def read(self, text: str) -> Reports:
         """Reports from JSON, if they were made for this survey."""
@@ -493,34 +488,9 @@ class Oracle(ABC):
         return hash(self.to_json())
 
 
-def registered(kind: Kind) -> Kind:
-    """Register a kind of survey, so that `from_json` can read it."""
-    _KINDS[kind.kind] = kind.from_parameters  # type: ignore[attr-defined]  # (every kind of survey has one)
-    return kind
-
-
 def from_json(text: str, most_epsilon: Number | None = None) -> Any:
     """The survey whose parameters `to_json` wrote; refused if one report would cost more than `most_epsilon`."""
-    try:
-        document = json.loads(text, object_pairs_hook=without_repetition)
-        kind = document.pop("kind")
-        version = document.pop("version")
-    except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
-        if isinstance(error, DamagedReports):
-            raise
-        raise DamagedReports("this is not the JSON of a survey") from None
-    if type(version) is not int or version != _SURVEY_VERSION or not isinstance(kind, str) or kind not in _KINDS:
-        raise DamagedReports(f"a survey of kind {kind!r} and version {version!r} is not known here")
-    try:
-        survey = _KINDS[kind](document)
-        stated = rational("epsilon", document.get("epsilon", survey.epsilon))
-        survey.fingerprint  # noqa: B018 (parameters that cannot be written are not parameters)
-    except GiveOrTakeError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
-        raise DamagedReports(f"the parameters of this survey of kind {kind!r} are not complete") from None
-    if stated != survey.epsilon:
-        raise DamagedReports("these parameters state another ε than they have")
+    survey: Oracle = read_document(Oracle, text, "survey")
     if most_epsilon is not None and survey.epsilon > positive("most_epsilon", most_epsilon):
         raise InvalidParameter(
             "epsilon", decimal_up(survey.epsilon), f"is more than {most_epsilon}, the most that was agreed to"
@@ -528,12 +498,14 @@ def from_json(text: str, most_epsilon: Number | None = None) -> Any:
     return survey
 
 
-def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; refused if a key occurs twice, because readers would disagree on which one counts."""
-    document = dict(pairs)
-    if len(document) < len(pairs):
-        raise DamagedReports("a key occurs twice in this JSON")
-    return document
+def read_document(kind: type, text: str, what: str) -> Any:
+    """Read a document of a stranger's: one that nothing here could have written is damaged."""
+    try:
+        return codec.value_of(kind, text, what=what)
+    except InvalidParameter as refusal:
+        if refusal.name != what:
+            raise
+        raise DamagedReports(str(refusal)) from None
 
 
 def survey_name(name: str) -> str:
