@@ -45,7 +45,7 @@ class Desk:
     def analyst(self, name: str, epsilon: str) -> str:
         body = {"name": name, "datasets": ["visits"], "budget": {"epsilon": epsilon}}
         self.service.call("custodian", "POST", "/v1/analysts", body).raise_for_status()
-        made = self.service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "name": name}).json()
+        made = self.service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "analyst": name}).json()
         self.service.tokens[name] = made["token"]
         return name
 

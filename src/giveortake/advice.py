@@ -136,7 +136,7 @@ DEEDS: dict[str, tuple[str | None, str | None, str | None, str | None]] = {
         'role="analyst", analyst="ann"',
         "--role analyst --analyst ann",
         "name the analyst",
-        '"role": "analyst", "name": "ann"',
+        '"role": "analyst", "analyst": "ann"',
     ),
 }
 

@@ -17,6 +17,8 @@ numbers have is limited before anything is made of it. `read(hint, write(value, 
 How values are written: fractions as "p/q", decimals, days and times as texts; infinite floats as "inf" and "-inf";
 mappings with other keys than texts as lists of pairs. Where a union could be mistaken for another of its parts, these
 are wrapped: `{"fraction": "1/2"}`. A union whose parts cannot be told apart is refused.
+
+`Annotated[str, Limits(1, 200), "its name"]` is a text of 1 to 200 characters; its schema says so, in these words.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from functools import cache, cached_property
 from itertools import combinations
 from numbers import Rational
 from typing import (
+    Annotated,
     Any,
     Literal,
     Protocol,
@@ -48,7 +51,7 @@ from typing import (
     get_type_hints,
 )
 
-from giveortake.errors import GiveOrTakeError, InvalidParameter
+from giveortake.errors import GiveOrTakeError, InvalidParameter, did_you_mean
 from giveortake.exact import MOST_DIGITS
 
 Json: TypeAlias = Any
@@ -85,6 +88,15 @@ def complete(kind: _Class) -> _Class:
 def tag_of(kind: type) -> str:
     """The tag of a registered class."""
     return _tags[kind]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The least and the greatest length of a text or a list, or the least and the greatest number."""
+
+    least: int
+    most: int
 
 
 class References(Protocol):
@@ -164,8 +176,8 @@ class _Reader:
         self.what, self.references = what, references
         self._parts = self._depth = 0
 
-    def refuse(self, path: str, problem: str) -> InvalidParameter:
-        return InvalidParameter(self.what, path.removeprefix(".") or "the whole", problem)
+    def refuse(self, path: str, problem: str, *, hint: str | None = None) -> InvalidParameter:
+        return InvalidParameter(self.what, path.removeprefix(".") or "the whole", problem, hint=hint)
 
     def count(self, path: str) -> None:
         """Count a part of the document."""
@@ -400,6 +412,46 @@ class _Choice(_Form):
 
 
 @final
+class _Limited(_Form):
+    """Another form within limits, or with words about it."""
+
+    def __init__(self, hint: Any, remarks: Sequence[Any]) -> None:
+        self._form = _form(hint)
+        self.shape = self._form.shape
+        self._limits = next((remark for remark in remarks if isinstance(remark, Limits)), None)
+        self._description = next((remark for remark in reversed(remarks) if isinstance(remark, str)), None)
+
+    def holds(self, value: object) -> bool:
+        return self._form.holds(value)
+
+    def write(self, value: Any, references: References | None) -> Json:
+        return self._form.write(value, references)
+
+    def read(self, document: Json, reader: _Reader, path: str) -> Any:
+        limits = self._limits
+        if limits is not None and isinstance(document, int | str | list):
+            size, unit = (document, "") if isinstance(document, int) else (len(document), _UNITS[_shape(document)])
+            if not limits.least <= size <= limits.most:
+                raise reader.refuse(path, f"is not within {limits.least:,} and {limits.most:,}{unit}")
+        return self._form.read(document, reader, path)
+
+    def schema(self, definitions: dict[str, Json]) -> dict[str, Json]:
+        content = self._form.schema(definitions)
+        if self._limits is not None:
+            least, most = _LIMITS[self.shape]
+            content |= {least: self._limits.least, most: self._limits.most}
+        return content if self._description is None else {**content, "description": self._description}
+
+
+_UNITS = {"text": " characters", "list": " elements"}
+_LIMITS = {
+    "text": ("minLength", "maxLength"),
+    "list": ("minItems", "maxItems"),
+    "int": ("minimum", "maximum"),
+}
+
+
+@final
 class _Listed(_Form):
     """A list, tuple, set or frozen set whose elements have one form, or a tuple with a form for each place."""
 
@@ -610,7 +662,7 @@ class _Record(_Form):
         if not isinstance(value, self._kind) or not (kind in _tags or kind is self._kind) or not is_dataclass(kind):
             raise TypeError(f"a {kind.__name__} is not registered as a {self._kind.__name__}")
         document: dict[str, Json] = {KIND: _tags[kind]} if kind in _tags else {}
-        for part in _parts(kind):
+        for part in parts_of(kind):
             content = getattr(value, part.name)
             if kind in _complete or not part.is_default(content):
                 document[part.key] = part.form.write(content, references)
@@ -626,14 +678,14 @@ class _Record(_Form):
         if classes := self.classes():
             tag = content.pop(KIND, None)
             if not isinstance(tag, str) or tag not in classes:
-                raise reader.refuse(f"{path}.{KIND}", f"{tag!r} is none of {', '.join(sorted(classes))}")
+                raise reader.refuse(f"{path}.{KIND}", f"is none of {', '.join(sorted(classes))}")
             kind = classes[tag]
-        parts = {part.key: part for part in _parts(kind)}
-        missing = [key for key, part in parts.items() if key not in content and not part.has_default]
-        if missing or content.keys() - parts.keys():
-            odd = ", ".join(sorted(content.keys() - parts.keys()))
-            problem = f"lacks {', '.join(missing)}" if missing else f"has {odd}, which is not known"
-            raise reader.refuse(path, problem)
+        parts = {part.key: part for part in parts_of(kind)}
+        if missing := [key for key, part in parts.items() if key not in content and not part.has_default]:
+            raise reader.refuse(path, f"lacks {', '.join(missing)}")
+        if odd := [str(key) for key in content.keys() - parts.keys()]:
+            known = f"known: {', '.join(parts) or 'none'}"  # a name that is not known may be anything
+            raise reader.refuse(path, "has a field that is not known", hint=f"{did_you_mean(odd[0], parts)}{known}")
         reader.enter(path)
         values = {}
         for key, part in content.items():
@@ -655,8 +707,8 @@ class _Record(_Form):
             if name in definitions:
                 continue
             definitions[name] = {}  # so that a class may hold others of its own kind
-            properties = {part.key: part.form.schema(definitions) for part in _parts(kind)}
-            required = [part.key for part in _parts(kind) if kind in _complete or not part.has_default]
+            properties = {part.key: part.form.schema(definitions) for part in parts_of(kind)}
+            required = [part.key for part in parts_of(kind) if kind in _complete or not part.has_default]
             if kind in _tags:
                 properties, required = {KIND: {"const": tag}, **properties}, [KIND, *required]
             definitions[name] = _object(properties, required)
@@ -682,7 +734,7 @@ def _object(properties: dict[str, Json], required: list[str]) -> dict[str, Json]
 
 @final
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """A field of a dataclass: its name, its key in documents, its hint and its default."""
 
     name: str
@@ -692,21 +744,35 @@ class _Part:
 
     @cached_property
     def form(self) -> _Form:
+        """How it is written and read."""
         return _form(self.hint)
 
     @property
     def has_default(self) -> bool:
+        """Whether a document may leave it out."""
         return self.default is not MISSING
 
+    @property
+    def remarks(self) -> tuple[Any, ...]:
+        """What its hint is annotated with."""
+        return getattr(self.hint, "__metadata__", ())
+
+    @property
+    def description(self) -> str:
+        """The words about it; empty if there are none."""
+        return next((remark for remark in reversed(self.remarks) if isinstance(remark, str)), "")
+
     def is_default(self, content: object) -> bool:
+        """Whether a value need not be written."""
         return self.has_default and type(content) is type(self.default) and content == self.default
 
 
 @cache
-def _parts(kind: type) -> tuple[_Part, ...]:
-    hints = get_type_hints(kind)
+def parts_of(kind: type) -> tuple[Part, ...]:
+    """The fields of a dataclass that its documents hold."""
+    hints = get_type_hints(kind, include_extras=True)
     parts = tuple(
-        _Part(field.name, field.metadata.get("key", field.name), hints[field.name], _default(field))
+        Part(field.name, field.metadata.get("key", field.name), hints[field.name], _default(field))
         for field in fields(kind)
         if field.init and field.metadata.get("stored", True)
     )
@@ -731,6 +797,8 @@ def _form(hint: Any) -> _Form:
         return _Anything()
     if hint is None:
         return _SCALARS[type(None)]
+    if origin is Annotated:
+        return _Limited(arguments[0], arguments[1:])
     if origin in {Union, types.UnionType}:
         return _Union(arguments)
     if origin is Literal:

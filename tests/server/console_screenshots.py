@@ -46,7 +46,7 @@ def waits(service: Any) -> None:
     """Two large spends of an analyst's: one that was denied, and one that waits."""
     who = {"name": "gus", "datasets": ["visits"], "budget": {"epsilon": "0.1"}, "approval_above": {"epsilon": "0.01"}}
     service.call("custodian", "POST", "/v1/analysts", who).raise_for_status()
-    made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "name": "gus"}).json()
+    made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "analyst": "gus"}).json()
     service.tokens["gus"] = made["token"]
     first = service.answer("gus", "SELECT COUNT(*) AS visits FROM visits", "first", epsilon="0.09").json()
     request, because = first["error"]["request"], {"reason": "nearly everything at once; half of it would do"}

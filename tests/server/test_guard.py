@@ -122,7 +122,7 @@ def test_a_body_that_never_ends_is_refused_in_time(service: Running) -> None:
 
 
 def test_whoever_is_revoked_while_their_body_is_read_is_refused(service: Running) -> None:
-    made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "name": "ann"}).json()
+    made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "analyst": "ann"}).json()
     service.tokens["parked"] = made["token"]
     body = json.dumps(BODY).encode()
     raw = Raw(service)
@@ -139,7 +139,7 @@ def test_whoever_is_revoked_while_their_body_is_read_is_refused(service: Running
 def test_whoever_is_revoked_while_their_answer_waits_for_its_time_is_told_nothing(
     who: str, service: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "name": "eve"}).json()
+    made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "analyst": "eve"}).json()
     service.tokens["waiting"] = made["token"]
     paths = {"token": f"/v1/tokens/{made['id']}/revoke", "analyst": "/v1/analysts/eve/revoke"}
     now, departed, go = own_clock(monkeypatch), threading.Event(), threading.Event()

@@ -78,7 +78,7 @@ def test_whoever_is_revoked_while_a_release_is_rendered_is_shown_nothing(
     now = own_clock(monkeypatch)
     who = {"name": "una", "datasets": ["visits"], "budget": {"epsilon": "0.01"}}
     service.call("custodian", "POST", "/v1/analysts", who).raise_for_status()
-    made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "name": "una"}).json()
+    made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "analyst": "una"}).json()
     service.tokens["una"] = made["token"]
     release = released(service, "una", "0.01")
 

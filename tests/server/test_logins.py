@@ -65,7 +65,7 @@ def test_a_login_ends_after_twelve_hours_or_one_without_a_request(
 
 
 def test_a_login_ends_when_its_token_is_revoked(service: Running) -> None:
-    made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "name": "bob"}).json()
+    made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "analyst": "bob"}).json()
     service.tokens["lost"] = made["token"]
     cookie = service.cookie("lost")
     assert status(service, cookie) == 200

@@ -60,7 +60,7 @@ def test_questions_of_a_batch_are_counted_together_and_few_are_priced(service: R
 def test_a_promise_that_was_changed_is_told_as_it_is_now(service: Running) -> None:
     who = {"name": "ida", "datasets": ["visits"], "budget": {"epsilon": "0.01", "delta": "1e-9"}}
     service.call("custodian", "POST", "/v1/analysts", who).raise_for_status()
-    made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "name": "ida"}).json()
+    made = service.call("custodian", "POST", "/v1/tokens", {"role": "analyst", "analyst": "ida"}).json()
     service.tokens["ida"] = made["token"]
     with gt.connect(service.address, token=made["token"]) as session:
         share = session.sql(COUNT).quote(epsilon="0.001").share

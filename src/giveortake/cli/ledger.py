@@ -24,9 +24,9 @@ from rich.text import Text
 from giveortake import ledger as ledgers
 from giveortake.answers.text import printable
 from giveortake.cli.shell import Command, number, terminal
-from giveortake.configuration import Configuration, configurations
+from giveortake.configuration import Configuration, configurations, select_section
 from giveortake.engines.protocol import is_address
-from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, safe_text
+from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.exact import decimal
 from giveortake.ledger.chain.entries import canonical
 from giveortake.ledger.discovery import usual_ledger
@@ -45,16 +45,41 @@ if TYPE_CHECKING:
     from giveortake.privacy import Neighbours
 
 
-def require_ledger(path: str, command: str) -> None:
-    """Refuse a TOML file, and name its ledger; refuse a missing file, and name a ledger beside it."""
-    if Path(path).suffix.lower() != ".toml":
-        _require_existing(path)
-        return
-    ledger_paths = {section.ledger or usual_ledger(path) for section in configurations(path).values()}
-    alternatives = " or ".join(str(safe_text(ledger_path)) for ledger_path in sorted(ledger_paths))
-    raise InvalidParameter(
-        "ledger", path, f"is a TOML file; its ledger is {alternatives}", hint=f"{command} {alternatives}"
+CONFIGURATION = "giveortake.toml"  # in the folder of a command
+
+
+def ledger_of(arguments: argparse.Namespace, path: str | None) -> tuple[str, str | None]:
+    """The ledger that a command is about, and its mark: the one that is named, or that of a TOML file.
+
+    A TOML file may be named instead of its ledger; the one in the folder of the command need not be.
+    """
+    if path is None and not Path(CONFIGURATION).exists():
+        hint = f"name the ledger, or call this where {CONFIGURATION} is"
+        raise InvalidParameter("ledger", None, "is missing", hint=hint)
+    file = CONFIGURATION if path is None else path
+    if Path(file).suffix.lower() != ".toml":
+        _require_existing(file)
+        return file, arguments.mark
+    sections = configurations(file)
+    ledgers_in_file = {section.ledger or usual_ledger(file) for section in sections.values()}
+    if len(ledgers_in_file) == 1 and arguments.table is None:
+        section = next(iter(sections.values()))
+    else:
+        section = select_section(sections, arguments.table, "table")
+    return section.ledger or usual_ledger(file), arguments.mark or section.mark
+
+
+def add_ledger(parser: argparse.ArgumentParser, *, option: bool = True) -> None:
+    """Add the options that say which ledger a command is about."""
+    words = f"the ledger's file, a PostgreSQL URL, or a TOML file; {CONFIGURATION} unless stated"
+    if option:
+        parser.add_argument("--ledger", metavar="PATH", help=words)
+    else:
+        parser.add_argument("path", metavar="PATH", nargs="?", help=words)
+    parser.add_argument(
+        "--table", metavar="NAME", help="the section of the TOML file, if its tables have several ledgers"
     )
+    parser.add_argument("--mark", metavar="PATH", help="where its mark is, if not in the state folder")
 
 
 def _require_existing(path: str) -> None:
@@ -193,7 +218,7 @@ _STEPS = "▁▂▃▄▅▆▇█"
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the action that the arguments name."""
-    require_ledger(arguments.path, f"giveortake ledger {arguments.action}")
+    arguments.path, arguments.mark = ledger_of(arguments, arguments.path)
     if arguments.action in ACTIONS:
         return ACTIONS[arguments.action](arguments)
     with ledgers.open(arguments.path, mark=arguments.mark, create=False, read_only=True) as ledger:
@@ -417,8 +442,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         ("reindex", "derive checkpoints and indexes anew from the entries"),
     ):
         action = actions.add_parser(name, help=help_text, description=help_text)
-        action.add_argument("path", metavar="PATH", help="the ledger's file, or a PostgreSQL URL")
-        action.add_argument("--mark", metavar="PATH", help="where its mark is, if not in the state folder")
+        add_ledger(action, option=False)
         if name in {"verify", "show"}:
             action.add_argument("--json", action="store_true", help="for programs")
         if name == "show":

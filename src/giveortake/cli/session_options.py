@@ -582,7 +582,7 @@ def add_people(parser: argparse.ArgumentParser) -> None:
 
 def promise(text: str, delta: str | None) -> Guarantee:
     """The budget that --budget and --budget-delta state."""
-    terms = _budget(text, delta)
+    terms = budget_terms(text, delta)
     try:
         return parse_budget(terms)
     except InvalidParameter as error:
@@ -590,10 +590,10 @@ def promise(text: str, delta: str | None) -> Guarantee:
         raise InvalidParameter(name, value, f"is not a budget: {error.message}", hint=_MISSING["budget"]) from None
 
 
-def _budget(text: str, delta: str | None) -> dict[str, str]:
+def budget_terms(text: str, delta: str | None = None) -> dict[str, str]:
     """The numbers of a budget as it is written.
 
-    >>> _budget("1,1e-8", None), _budget("rho=0.1", None), _budget("epsilon=1, delta=1e-8", None)
+    >>> budget_terms("1,1e-8"), budget_terms("rho=0.1"), budget_terms("epsilon=1, delta=1e-8")
     ({'epsilon': '1', 'delta': '1e-8'}, {'rho': '0.1'}, {'epsilon': '1', 'delta': '1e-8'})
     """
     parts = [part.partition("=") for part in text.split(",")]

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from giveortake.ledger.rules.approvals import Approval
     from giveortake.ledger.rules.releases import ReleaseRecord
     from giveortake.ledger.rules.reservations import Charge, Pace
-    from giveortake.ledger.rules.tokens import Expiry, Principal, Role, TokenRecord
-    from giveortake.ledger.state.state import Level, State
+    from giveortake.ledger.rules.tokens import Expiry, Principal, TokenRecord
+    from giveortake.ledger.state.state import Level, State, TokenRole
     from giveortake.privacy import Guarantee, Unit
     from giveortake.privacy.events import Event
 
@@ -275,6 +275,27 @@ class Ledger:
             change_budget(transaction, level_of(transaction.state, level), budget, reason)
         return self._status(lambda state: state.levels[level.number])
 
+    def change_limits(
+        self,
+        level: BudgetStatus,
+        *,
+        reason: str,
+        approval_above: Guarantee | registration.Unlimited | None = None,
+        failures: int | None = None,
+        questions: int | registration.Unlimited | None = None,
+        by: str | None = None,
+    ) -> BudgetStatus:
+        """Replace limits of a level, and leave those that are not stated as they are; "none" takes one away.
+
+        Guarantee: the change is in the ledger, with its reason, before this returns, and decides about every charge
+        after it. What was asked and has failed before still counts.
+        """
+        with self._administering(by) as transaction:
+            changed = level_of(transaction.state, level)
+            limits: Any = {"approval_above": approval_above, "failures": failures, "questions": questions}
+            registration.change_limits(transaction, changed, reason, **limits)
+        return self._status(lambda state: state.levels[level.number])
+
     def reset_failures(self, level: BudgetStatus, *, reason: str, by: str | None = None) -> None:
         """Record that the custodian looked at what failed, and allow as many failures again."""
         with self._administering(by) as transaction:
@@ -301,6 +322,26 @@ class Ledger:
                 name for grantee, names in transaction.state.grants if grantee == analyst for name in names
             )
 
+    def revoked(self) -> frozenset[str]:
+        """The analysts who are revoked."""
+        with self.chain.looking() as transaction:
+            return frozenset(transaction.state.revoked)
+
+    def datasets_of(self, level: BudgetStatus) -> tuple[str, ...]:
+        """The data sets that a level is about: of an analyst, those that they were granted together."""
+        with self.chain.looking() as transaction:
+            state = transaction.state
+            grant = state.grant_of(level_of(state, level))
+            if grant is not None:
+                return grant.datasets
+            if level.kind == "data set":
+                return (level.name,)
+            return tuple(name for name, table in state.datasets.items() if table.population == level.name)
+
+    def population_of(self, dataset: str) -> BudgetStatus:
+        """The people that a data set is about."""
+        return self._status(lambda state: state.population(state.dataset(dataset).population))
+
     def waiting(self) -> list[int]:
         """The numbers of the requests that wait for approval."""
         with self.chain.looking() as transaction:
@@ -319,12 +360,14 @@ class Ledger:
     def issue_token(
         self,
         *,
-        role: Role,
+        role: TokenRole,
         analyst: str | None = None,
         expires: Expiry | None = None,
         by: str | None = None,
     ) -> tuple[str, str]:
-        """Issue a token for a custodian or an analyst; return its id and its text, which is shown only once.
+        """Issue a token for a role; return its id and its text, which is shown only once.
+
+        An analyst asks, a custodian may do everything, an auditor reads the ledger, and a monitor reads metrics alone.
 
         It ends after 90 days unless `expires` says otherwise. The ledger keeps the SHA-256 of the text alone.
         """

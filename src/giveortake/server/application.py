@@ -66,7 +66,7 @@ _STATUS = object_of("status", status=TEXT)
 METRIC_ROUTES = (
     Route("GET", "/health/live", "anybody", "whether the process answers", live, result=_STATUS),
     Route("GET", "/health/ready", "anybody", "whether questions can be asked", ready, result=_STATUS),
-    Route("GET", "/metrics", "custodian", "counters for Prometheus, without values", metrics, media=("text/plain",)),
+    Route("GET", "/metrics", "monitor", "counters for Prometheus, without values", metrics, media=("text/plain",)),
 )
 
 

@@ -232,8 +232,8 @@ class Guard:
 
     @staticmethod
     def require_role(route: Route, principal: Principal) -> None:
-        """Refuse a route that is for another role; custodians may do what analysts may."""
-        if route.role == "custodian" and principal.role != "custodian":
+        """Refuse a route that is for another role; custodians may do what all others may."""
+        if principal.role not in {route.role, "custodian"}:
             raise Refusal("role")
 
     # -- what -------------------------------------------------------------------------------------------------------

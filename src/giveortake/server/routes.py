@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from giveortake.advice import Face
+    from giveortake.ledger.state.state import TokenRole
     from giveortake.server.responses import Headers
     from giveortake.server.service import Service
 
@@ -96,6 +97,10 @@ def _article(word: str) -> str:
 
 
 def _require_any(value: Any, choices: list[Schema], label: str) -> None:
+    others = [choice for choice in choices if choice.get("type") != "null"]
+    if len(others) == 1 and value is not None:
+        require(value, others[0], label)
+        return
     for choice in choices:
         try:
             require(value, choice, label)
@@ -161,6 +166,23 @@ def maybe(schema: Schema) -> Schema:
 def text(most: int, least: int = 1) -> Schema:
     """A text of `least` to `most` characters."""
     return {"type": "string", "minLength": least, "maxLength": most}
+
+
+def inlined(schema: Schema) -> Schema:
+    """A schema with its definitions in their places; none may hold itself."""
+    definitions: Schema = schema.get("$defs", {})
+
+    def replaced(part: Any) -> Any:
+        if isinstance(part, list):
+            return [replaced(element) for element in part]
+        if not isinstance(part, dict):
+            return part
+        if "$ref" in part:
+            return replaced(definitions[part["$ref"].removeprefix("#/$defs/")])
+        return {name: replaced(value) for name, value in part.items() if name != "$defs"}
+
+    inlined_schema: Schema = replaced(schema)
+    return inlined_schema
 
 
 ANY: Schema = {}
@@ -295,17 +317,17 @@ WORKLOAD = object_of(
 COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": 10**9}
 
 
-Role: TypeAlias = Literal["anybody", "analyst", "custodian"]  # an analyst's routes are open to custodians too
+Role: TypeAlias = Literal["anybody", "monitor", "auditor", "analyst", "custodian"]  # custodians may do what others may
 Result: TypeAlias = "dict[str, Any] | Reply"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who is asking, as the ledger has it: a custodian or the analyst of that name, and the data sets they may ask."""
+    """Who is asking, as the ledger has it: the role, the name of an analyst, and the data sets that they may ask."""
 
     token: str
-    role: Literal["analyst", "custodian"]
+    role: TokenRole
     analyst: str | None
     datasets: tuple[str, ...]
     revoked: bool = False
@@ -427,9 +449,7 @@ def _operation(route: Route) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": re.sub(r"\W+", "_", route.name.lower()).strip("_"),
         "summary": route.summary,
-        "description": {"anybody": "For anybody.", "analyst": "For analysts and custodians."}.get(
-            route.role, "For custodians."
-        ),
+        "description": _FOR[route.role],
         "security": [] if route.role == "anybody" else [{"token": []}],
         "parameters": [
             *({"name": name, "in": "path", "required": True, "schema": _SEGMENT} for name in route.parameters),
@@ -445,6 +465,13 @@ def _operation(route: Route) -> dict[str, Any]:
     return operation
 
 
+_FOR = {
+    "anybody": "For anybody.",
+    "monitor": "For monitors and custodians.",
+    "auditor": "For auditors and custodians.",
+    "analyst": "For analysts and custodians.",
+    "custodian": "For custodians.",
+}
 _SEGMENT = {"type": "string", "minLength": 1, "pattern": "^[^/]+$"}
 
 

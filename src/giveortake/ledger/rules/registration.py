@@ -142,6 +142,7 @@ def short(value: object, limit: int = 120) -> str:
 
 
 Analysts: TypeAlias = Literal["allotted", "pooled"]
+Unlimited: TypeAlias = Literal["none"]  # takes a limit away
 
 _RESERVED = "custodian"  # whom no analyst may be taken for
 
@@ -383,13 +384,41 @@ def _allowance(failures: int | None, questions: int | None) -> dict[str, Json]:
     return allowance
 
 
+def change_limits(
+    transaction: Transaction,
+    level: Level,
+    reason: str,
+    *,
+    approval_above: Guarantee | Unlimited | None,
+    failures: int | None,
+    questions: int | Unlimited | None,
+) -> None:
+    """Replace what waits for approval, and how many questions may fail or be asked; what is None stays as it is."""
+    content: dict[str, Json] = {"level": level.number, "reason": named("reason", reason)}
+    if approval_above is not None:
+        content |= _limit_of_approvals(None if approval_above == "none" else approval_above, level.unit)
+    content |= _allowance(failures, None if questions == "none" else questions)
+    if questions == "none":
+        content["questions"] = None
+    counted = {"failures", "questions"} & content.keys()
+    if counted and level.kind == "data set":
+        problem = "are counted for an analyst, or for the custodian's own questions to a population"
+        raise InvalidParameter(counted.pop(), level.name, problem)
+    if len(content) == len(("level", "reason")):
+        raise InvalidParameter("limits", None, "is missing: approval_above, failures or questions")
+    transaction.add("limits", content)
+
+
+def _limit_of_approvals(above: Guarantee | None, unit: Unit) -> dict[str, Json]:
+    protected = None if above is None else codec.write(protecting("approval_above", above, unit))
+    return {"approval_above": protected}
+
+
 def _capped(budget: Guarantee | None, approval_above: Guarantee | None, unit: Unit) -> dict[str, Json]:
     return {
         "unit": unit.column,
         "budget": None if budget is None else codec.write(protecting("budget", budget, unit)),
-        "approval_above": None
-        if approval_above is None
-        else codec.write(protecting("approval_above", approval_above, unit)),
+        **_limit_of_approvals(approval_above, unit),
     }
 
 
@@ -422,7 +451,9 @@ def _same(
     first: dict[str, Any] = dict(transaction.stored(level.number).content)
     if isinstance(registered, DataSet):
         first["domains"] = registered.domains  # they may have been declared since
-    first["budget"] = None if level.budget is None else codec.write(level.budget)  # it may have been changed since
+    first["budget"] = None if level.budget is None else codec.write(level.budget)  # these may have been changed
+    first["approval_above"] = None if level.approval is None else codec.write(level.approval)
+    first |= {"failures": level.failures, "questions": level.questions}
     for field, value in content.items():
         if field not in ignore and canonical(first.get(field)) != canonical(value):
             if field == "domains":

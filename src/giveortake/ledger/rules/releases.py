@@ -378,6 +378,7 @@ _SHOWN = {
     "failed": (),
     "repeated": (),
     "forgiven": ("reason",),
+    "limits": ("approval_above", "failures", "questions", "reason"),
     "budget": ("budget", "reason"),
     "revoked": ("reason",),
     "readmitted": ("reason",),
@@ -436,6 +437,6 @@ class View:
     def _is_of(self, analyst: str, entry: Entry, subject: Entry) -> bool:
         if entry.kind not in _SHOWN:
             return False
-        if entry.kind in {"budget", "forgiven"}:
+        if entry.kind in {"budget", "forgiven", "limits"}:
             return entry.content["level"] in self.levels
         return bool(subject.content.get("name" if entry.kind == "analyst" else "analyst") == analyst)

@@ -15,11 +15,12 @@ import re
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import TYPE_CHECKING, Literal, TypeAlias, final
+from typing import TYPE_CHECKING, TypeAlias, final, get_args
 
 from giveortake.advice import Advice
 from giveortake.errors import AccessDenied, InvalidParameter, NotFound
 from giveortake.ledger.chain.entries import digest, named
+from giveortake.ledger.state.state import TokenRole
 
 if TYPE_CHECKING:
     from giveortake.ledger.chain.chain import Transaction
@@ -64,8 +65,6 @@ def _moment(expires: object, now: datetime) -> datetime | None:
     return datetime.combine(expires, time.max, UTC) if isinstance(expires, date) else None
 
 
-Role: TypeAlias = Literal["custodian", "analyst"]
-
 _TEXT = re.compile(r"got_([0-9a-f]{16})_[0-9a-f]{64}")
 _USUAL = timedelta(days=90)
 _NOBODY = digest("got_")  # compared with unknown tokens, so that they take as long
@@ -74,10 +73,10 @@ _NOBODY = digest("got_")  # compared with unknown tokens, so that they take as l
 @final
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who is asking: a custodian, or an analyst of that name. `token` is the id, which is no secret."""
+    """Who is asking: the role, and the name of an analyst. `token` is the id, which is no secret."""
 
     token: str
-    role: Role
+    role: TokenRole
     analyst: str | None = None
     revoked: bool = False  # whether the analyst was revoked
 
@@ -88,7 +87,7 @@ class TokenRecord:
     """A token as a custodian sees it, without its secret."""
 
     id: str
-    role: Role
+    role: TokenRole
     analyst: str | None
     issued: str
     by: str | None
@@ -102,10 +101,10 @@ class TokenRecord:
         return not (self.revoked or self.expired)
 
 
-def issue(transaction: Transaction, role: Role, analyst: str | None, expires: Expiry | None) -> tuple[str, str]:
+def issue(transaction: Transaction, role: TokenRole, analyst: str | None, expires: Expiry | None) -> tuple[str, str]:
     """Issue a token; return its id and its text. The text is not stored: whoever loses it needs another."""
-    if role not in {"custodian", "analyst"}:
-        raise InvalidParameter("role", role, "is unknown", hint='role="custodian", or role="analyst"')
+    if role not in get_args(TokenRole):
+        raise InvalidParameter("role", role, "is unknown", hint=f"one of {', '.join(get_args(TokenRole))}")
     if (role == "analyst") != (analyst is not None):
         raise InvalidParameter("analyst", analyst, f"does not go with the role {role}", hint=Advice("{analyst_token}"))
     if analyst is not None:
@@ -147,7 +146,7 @@ def authenticate(transaction: Transaction, text: object) -> Principal | None:
     if token is None or not matches or token.revoked or has_passed(token.expires, transaction.moment()):
         return None
     is_revoked = token.analyst in transaction.state.revoked
-    return Principal(token.id, "custodian" if token.analyst is None else "analyst", token.analyst, is_revoked)
+    return Principal(token.id, token.role, token.analyst, is_revoked)
 
 
 def listed(transaction: Transaction) -> list[TokenRecord]:
@@ -159,7 +158,7 @@ def _record(transaction: Transaction, token: Token, now: datetime) -> TokenRecor
     issued = transaction.stored(token.number)
     return TokenRecord(
         token.id,
-        "custodian" if token.analyst is None else "analyst",
+        token.role,
         token.analyst,
         issued.at,
         issued.content.get("by"),

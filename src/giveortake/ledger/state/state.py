@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from giveortake.privacy import Guarantee, Neighbours
 
 
+TokenRole: TypeAlias = Literal["monitor", "auditor", "analyst", "custodian"]
+
 FAILURES = 3  # that one analyst may observe, unless the custodian says otherwise
 
 
@@ -144,11 +146,12 @@ class Release:
 @final
 @dataclass(slots=True)
 class Token:
-    """A secret that lets somebody in: a custodian, or an analyst. `hash` is the SHA-256 of its text."""
+    """A secret that lets somebody in, by its role. `hash` is the SHA-256 of its text."""
 
     number: int
     id: str
-    analyst: str | None  # None: a custodian
+    role: TokenRole
+    analyst: str | None  # of an analyst's token
     hash: str
     expires: str
     revoked: bool = False
@@ -362,7 +365,9 @@ def _denied(state: State, number: int, content: Content) -> None:
 def _token(state: State, number: int, content: Content) -> None:
     if content["id"] in state.tokens:
         raise LedgerDamaged(f"entry {number} issues a token twice", hint=RESTORE)
-    state.tokens[content["id"]] = Token(number, content["id"], content["analyst"], content["hash"], content["expires"])
+    state.tokens[content["id"]] = Token(
+        number, content["id"], content["role"], content["analyst"], content["hash"], content["expires"]
+    )
 
 
 def _withdrawn(state: State, _number: int, content: Content) -> None:
@@ -380,6 +385,15 @@ def _budget(state: State, _number: int, content: Content) -> None:
         level.granted = charged_for(level)
         level.charged |= bool(level.granted)
     _allot(state, level, content)
+
+
+def _limits(state: State, _number: int, content: Content) -> None:
+    level = state.levels[content["level"]]
+    if "approval_above" in content:
+        above = content["approval_above"]
+        level.approval = None if above is None else promise_from_json(above)
+    level.failures = content.get("failures", level.failures)
+    level.questions = content.get("questions", level.questions)
 
 
 def _checkpoint(state: State, _number: int, _content: Content) -> None:
@@ -435,6 +449,7 @@ KINDS: dict[str, Callable[[State, int, Content], None]] = {
     "failed": _failed,
     "forgiven": _forgiven,
     "ledger": _ledger,
+    "limits": _limits,
     "moved": _moved,
     "population": _population,
     "readmitted": _readmitted,
@@ -602,7 +617,7 @@ class State:
         if entry.kind in OF_RESERVATIONS:
             reserved = self._as_reserved(content["reservation"])
             return None if reserved is None else reserved.analyst
-        if entry.kind in {"budget", "forgiven"}:
+        if entry.kind in {"budget", "forgiven", "limits"}:
             level = self.levels[content["level"]]
             return level.name if level.kind == "analyst" else None
         return None

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from giveortake.exact import rough_percent
 from giveortake.ledger.rules.releases import minute
-from giveortake.server import custodian_routes
 from giveortake.server.console.charts import meter
+from giveortake.server.console.forms import perform_form
 from giveortake.server.console.login import NOTHING, Notice, notice_of
-from giveortake.server.console.views import asking_for, at, page, price
+from giveortake.server.console.views import page, price
+from giveortake.server.custodian_routes import perform
 from giveortake.server.responses import Refusal
 from giveortake.server.routes import Call, Result, Route, object_of, text
 
 DAYS = {"1": "for a day", "7": "for a week", "30": "for 30 days", "": "without an end"}
-_APPROVED = "by the custodian, in the console"
 
 
 async def waiting(call: Call) -> Result:
@@ -26,32 +25,19 @@ async def waiting(call: Call) -> Result:
 async def decided(call: Call) -> Result:
     """Approve once, or deny; then show the same page, with the result."""
     form = {name: value.strip() for name, value in call.body.items()}
-    reason, path = form.get("reason", ""), {"request": form["request"]}
-    if form["do"] == "deny" and not reason:
+    if form["do"] == "approval deny" and not form.get("reason"):
         why = "Whoever asks again is told the reason of a denial."
         return await _approvals_page(call, Notice("invalid", "Say why", why, "write it beside the button", NOTHING))
     try:
-        if form["do"] == "deny":
-            await custodian_routes.deny(at(call, path=path, reason=reason))
-            title = "Denied: whoever asks this again is told so, with the reason"
-        else:
-            await custodian_routes.approve(
-                at(call, path=path, reason=reason or _APPROVED, **_end(form.get("days", "")))
-            )
-            title = f"Approved, once, {DAYS[form.get('days', '')]}: it goes through when it is asked again"
+        document = await perform_form(call, form)
     except Refusal as refused:
         return await _approvals_page(call, notice_of(refused))
-    return await _approvals_page(
-        call, Notice("done", title, "", "", "Written to the ledger, with your token's name.", calm=True)
-    )
-
-
-def _end(days: str) -> dict[str, str]:
-    return {} if not days else {"expires": (datetime.now(UTC) + timedelta(days=int(days))).isoformat()}
+    words = "Written to the ledger, with your token's name."
+    return await _approvals_page(call, Notice("done", document["message"], "", "", words, calm=True))
 
 
 async def _approvals_page(call: Call, notice: Notice | None = None) -> Result:
-    document: Any = await custodian_routes.approvals(asking_for(call, state="all"))
+    document = await perform(call, "approval list")
     views = [approval_view(approval) for approval in reversed(document["approvals"])]
     return page(
         call,
@@ -101,10 +87,10 @@ def _caps(questions: list[dict[str, Any]]) -> list[tuple[str, Any]]:
 
 _FORM = object_of(
     *("do", "request"),
-    do={"type": "string", "enum": ["approve", "deny"]},
+    do={"type": "string", "enum": ["approval approve", "approval deny"]},
     request=text(16),
     reason=text(1000, 0),
-    days={"type": "string", "enum": list(DAYS)},
+    expires={"type": "string", "enum": list(DAYS)},
 )
 ROUTES = (
     Route("GET", "/approvals", "custodian", "large spends that wait, and what was decided", waiting, page=True),

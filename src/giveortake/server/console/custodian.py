@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from giveortake.exact import rough_percent
-from giveortake.server import custodian_routes
+from giveortake.operations import OPERATIONS
+from giveortake.server.console.forms import DAYS, form_of, perform_form
 from giveortake.server.console.login import Notice, notice_of
-from giveortake.server.console.views import amount, at, page, parsed_number, whole
-from giveortake.server.responses import Refusal, malformed
+from giveortake.server.console.views import amount, page, whole
+from giveortake.server.custodian_routes import perform
+from giveortake.server.responses import Refusal
 from giveortake.server.routes import Call, Result, Route, object_of, text
 
-_REASON = "by the custodian, in the console"
-_DAYS = {"1": "a day", "7": "a week", "30": "30 days", "90": "90 days", "365": "a year"}
-_SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ"}
+_FORMS = ("analyst add", "analyst revoke", "analyst readmit", "budget change", "budget limit", "token issue")
 _PATIENCE = 5.0  # seconds after which a page does not wait for a check any more
-_COUNTS = {"failures": "Failures at most", "questions": "Questions at most"}
-_DATASET = re.compile(r"dataset-(.+)", re.DOTALL)
 
 
 async def overview(call: Call) -> Result:
@@ -28,18 +23,23 @@ async def overview(call: Call) -> Result:
 
 
 async def act(call: Call) -> Result:
-    """Do one act, written to the ledger with who did it; then show the same page, with the result."""
+    """Do one operation, written to the ledger with who did it; then show the same page, with what became of it."""
     form = {name: value.strip() for name, value in call.body.items()}
     try:
-        title, page_values = await _ACTS[form["do"]](call, form)
+        document = await (_verified(call) if form["do"] == "ledger verify" else perform_form(call, form))
     except Refusal as refused:
         # The form stays open, as it was filled in.
         return await _custodian_page(call, notice=notice_of(refused), typed=form)
-    return await _custodian_page(
-        call,
-        notice=Notice("done", title, "", "", "Written to the ledger, with your token's name.", calm=True),
-        **page_values,
-    )
+    title, _, more = document["message"].partition("\n")
+    notice = Notice("done", title, more, "", "Written to the ledger, with your token's name.", calm=True)
+    return await _custodian_page(call, notice=notice, secret=document.get("token", ""), checked=document.get("checked"))
+
+
+async def _verified(call: Call) -> dict[str, Any]:
+    verification = await call.service.check.run(_PATIENCE)
+    if verification is None:
+        return {"message": "The check goes on: look here again"}
+    return {"message": "The ledger was read again and recomputed", "checked": verification}
 
 
 async def _custodian_page(
@@ -50,141 +50,40 @@ async def _custodian_page(
     checked: Any = None,
     typed: dict[str, str] | None = None,
 ) -> Result:
-    empty = at(call)
-    people: Any = await custodian_routes.analysts(empty)
-    budgets: Any = await custodian_routes.levels(empty)
-    tokens: Any = await custodian_routes.tokens(empty)
-    waiting: Any = await custodian_routes.approvals(empty)
-    failed: Any = await custodian_routes.failures(empty)
-    document = await call.service.ask_ledger(call, "populations", datasets=list(call.who.datasets))
-    populations: dict[str, str] = document["populations"]
+    names = ("analyst list", "budget list", "token list", "approval list", "failures show", "dataset list")
+    people, budgets, tokens, large, failed, tables = [await perform(call, name) for name in names]
+    served = [table for table in tables["datasets"] if table["name"] in call.who.datasets]
+    populations = {table["name"]: table["population"] for table in served}
+    first = {table["name"] for table in served if table["population"] == served[0]["population"]}
+    choices = {
+        "analyst": [(analyst["name"], analyst["name"]) for analyst in people["analysts"]],
+        "level": [(str(level["number"]), f"{level['level']} {level['name']}") for level in budgets["levels"]],
+        "datasets": [
+            (name, name if len(first) == len(served) else f"{name} ({populations[name]})") for name in populations
+        ],
+    }
     return page(
         call,
         "custodian.html",
         here="custodian",
         dataset=None,
         notice=notice,
-        typed=typed or {},
+        forms={name: form_of(name, typed or {}, choices) for name in _FORMS},
+        sent="" if typed is None else typed["do"],
         secret=secret,
         checked=checked,
         populations=populations,
-        ticked={name for name in populations if populations[name] == next(iter(populations.values()))},
+        ticked=first,
         analysts=[_person(analyst) for analyst in people["analysts"]],
         levels=[_level(level) for level in budgets["levels"]],
         tokens=tokens["tokens"],
-        waiting=len(waiting["approvals"]),
+        waiting=sum(approval["state"] == "waiting" for approval in large["approvals"]),
         failures=failed["failures"],
         revealed=failed["revealed"],
         check=call.service.check.progress(),
-        days=_DAYS,
-        service=failed["service"],
+        days=DAYS,
+        metrics=call.service.metrics,
     )
-
-
-# -- acts --------------------------------------------------------------------------------------------------------------
-
-
-async def _add_analyst(call: Call, form: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    name = form.get("name", "")
-    budget, large = _stated(form, "Their allotment"), _stated(form, "What is large", "above_", needed=False)
-    numbers = {field: _whole(label, form[field]) for field, label in _COUNTS.items() if form.get(field)}
-    datasets = [match[1] for field in form if (match := _DATASET.fullmatch(field))]
-    if not datasets:
-        raise malformed("no data set is ticked", "tick what they may ask")
-    body = {
-        "name": name,
-        "datasets": datasets,
-        "budget": budget,
-        **({"approval_above": large} if large else {}),
-        **numbers,
-    }
-    await custodian_routes.add_analyst(replace(at(call), body=body))
-    return f"{name} may ask now; a token lets them in", {}
-
-
-def _stated(form: dict[str, str], field: str, prefix: str = "", *, needed: bool = True) -> dict[str, str]:
-    """The promise that a form states, in whichever currency; told in the words of the form if it is none."""
-    promise = {name: form[prefix + name] for name in _SIGNS if form.get(prefix + name)}
-    for name, number in promise.items():
-        if parsed_number(number) is None:
-            raise malformed(f"“{field}”: {_SIGNS[name]} is not a number", "write it with a point, as 0.2")
-    currencies = [_SIGNS[name] for name in promise if name != "delta"]
-    if (promise or needed) and (len(currencies) != 1 or ("delta" in promise and "epsilon" not in promise)):
-        empty = (
-            "nothing is filled in" if not promise else f"{', '.join(_SIGNS[name] for name in promise)} are filled in"
-        )
-        raise malformed(f"“{field}”: {empty}", "fill in ε, or ε and δ, or ρ, or μ")
-    return promise
-
-
-def _whole(field: str, number: str) -> int:
-    if not (number.isascii() and number.isdigit() and len(number) < 10):
-        raise malformed(f"“{field}” is not a whole number")
-    return int(number)
-
-
-async def _issue_token(call: Call, form: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    name = form.get("name", "")
-    body = {"role": "analyst", "name": name} if name else {"role": "custodian"}
-    if form.get("days"):
-        until = datetime.now(UTC) + timedelta(days=_whole("Lasts", form["days"]))
-        body["expires"] = until.isoformat()
-    issued: Any = await custodian_routes.issue_token(replace(at(call), body=body))
-    return f"A token for {name or 'a custodian'}: it is shown this once", {"secret": issued["token"]}
-
-
-async def _revoke_token(call: Call, form: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    revocation = at(call, path={"token": form.get("token", "")}, reason=form.get("reason") or _REASON)
-    await custodian_routes.revoke_token(revocation)
-    return "The token lets nobody in any more", {}
-
-
-async def _revoke(call: Call, form: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    revocation = at(call, path={"analyst": form.get("name", "")}, reason=form.get("reason") or _REASON)
-    await custodian_routes.revoke_analyst(revocation)
-    return f"{form.get('name')} is told nothing more", {}
-
-
-async def _readmit(call: Call, form: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    readmission = at(call, path={"analyst": form.get("name", "")}, reason=form.get("reason") or _REASON)
-    await custodian_routes.readmit_analyst(readmission)
-    return f"{form.get('name')} may ask again", {}
-
-
-async def _change_budget(call: Call, form: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    change = at(
-        call,
-        path={"level": form.get("level", "")},
-        budget="spent" if form.get("spent") else _stated(form, "The new promise"),
-        reason=form.get("reason") or _REASON,
-    )
-    await custodian_routes.change_budget(change)
-    return "A new promise is in place of the old one", {}
-
-
-async def _reset_failures(call: Call, form: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    reset = at(call, path={"level": form.get("level", "")}, reason=form.get("reason") or _REASON)
-    await custodian_routes.reset_failures(reset)
-    return "As many failures are allowed again", {}
-
-
-async def _check(call: Call, _form: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    verification = await call.service.check.run(_PATIENCE)
-    if verification is None:
-        return "The check goes on: look here again", {}
-    return "The ledger was read again and recomputed", {"checked": verification}
-
-
-_ACTS = {
-    "add_analyst": _add_analyst,
-    "issue_token": _issue_token,
-    "revoke_token": _revoke_token,
-    "revoke": _revoke,
-    "readmit": _readmit,
-    "change_budget": _change_budget,
-    "reset_failures": _reset_failures,
-    "check": _check,
-}
 
 
 # -- views -------------------------------------------------------------------------------------------------------------
@@ -215,18 +114,12 @@ def _level(level: dict[str, Any]) -> dict[str, Any]:
 
 
 _FORM = {
-    **object_of(
-        "do",
-        do={"type": "string", "enum": list(_ACTS)},
-        **{name: text(1000, 0) for name in ("name", "token", "reason", "level", "failures", "questions")},
-        **{f"{before}{name}": text(40, 0) for before in ("", "above_") for name in ("epsilon", "delta", "rho", "mu")},
-        days={"type": "string", "enum": list(_DAYS)},
-    ),
-    "additionalProperties": text(10, 0),  # a box for each data set, ticked or not there
-    "maxProperties": 60,
+    **object_of("do", do={"type": "string", "enum": [operation.name for operation in OPERATIONS]}),
+    "additionalProperties": text(1000, 0),
+    "maxProperties": 1000,
 }
 
 ROUTES = (
     Route("GET", "/custodian", "custodian", "everything at one look", overview, page=True),
-    Route("POST", "/custodian", "custodian", "one act", act, body=_FORM, page=True),
+    Route("POST", "/custodian", "custodian", "one operation", act, body=_FORM, page=True),
 )

@@ -10,9 +10,10 @@ from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from giveortake.server import added_tables, custodian_routes
+from giveortake.server import added_tables
 from giveortake.server.console.login import Notice, notice_of
 from giveortake.server.console.views import at, page, parsed_number
+from giveortake.server.custodian_routes import perform
 from giveortake.server.guard import require_shape
 from giveortake.server.responses import Refusal
 from giveortake.server.routes import Call, Result, Route, object_of, text
@@ -177,7 +178,7 @@ def _require_fit(misfits: list[Misfit]) -> None:
 
 async def _known(call: Call) -> dict[str, dict[str, Any]]:
     """The promises to the populations that are registered already, by their names."""
-    document: Any = await custodian_routes.levels(at(call))
+    document = await perform(call, "budget list")
     return {level["name"]: level["promise"] or {} for level in document["levels"] if level["level"] == "population"}
 
 
