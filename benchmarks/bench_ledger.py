@@ -20,7 +20,7 @@ from secrets import token_hex
 from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
-from bench_crash import server
+from bench_kills import server
 from giveortake import codec
 from giveortake.ledger import Charge
 from giveortake.ledger.chain.index import EntryIndex, Sieve

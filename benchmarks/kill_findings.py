@@ -1,4 +1,4 @@
-"""What processes that are killed over and over leave behind: how a harness is started, what it finds, what is told.
+"""What processes that are killed over and over leave behind: what a harness is told, and what it finds.
 
 A harness is a script with the arguments WHERE FOLDER --kills N; it prints what it found as JSON and ends with 1 if
 anything is wrong. It runs in a process of its own, because it forks.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from giveortake.ledger import BudgetStatus, Entry, Ledger
-    from harness.report import Report
 
 
 @dataclass
@@ -35,6 +33,7 @@ class Found:
     refused: int = 0
     problems: list[str] = field(default_factory=list)
     more: Counter[str] = field(default_factory=Counter)  # whatever else is counted
+    cases: dict[str, Counter[str]] = field(default_factory=dict)  # of each case: kills, and what was wrong
     began: float = field(default_factory=time.monotonic)
 
     @property
@@ -49,6 +48,7 @@ class Found:
             "charges": self.charges,
             "releases": self.releases,
             "refused": self.refused,
+            "cases": self.cases,
             **self.more,
             "seconds": round(time.monotonic() - self.began, 1),
             "problems": self.problems,
@@ -100,9 +100,6 @@ def released_lines(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(text) for log in logs for text in log.read_text(encoding="ascii").splitlines()]
 
 
-# -- starting a harness ------------------------------------------------------------------------------------------
-
-
 def arguments(description: str | None, kills: int) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("where")
@@ -110,23 +107,3 @@ def arguments(description: str | None, kills: int) -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=kills)
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
-
-
-def found_by(harness: Path, where: str, folder: Path, kills: int) -> dict[str, Any]:
-    command = [sys.executable, str(harness), where, str(folder), "--kills", str(kills)]
-    child = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 (our own harness)
-    if not child.stdout:
-        raise RuntimeError(child.stderr)
-    found: dict[str, Any] = json.loads(child.stdout)
-    return found
-
-
-def tell(report: Report, store: str, found: dict[str, Any]) -> None:
-    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found["by kind"].items()))
-    problems = found["problems"]
-    report.fact(f"{store}: killed", f"{found['kills']:,} in {found['seconds']:.0f} s")
-    report.fact(f"{store}: charges, releases, refusals", "{charges:,}, {releases:,}, {refused:,}".format(**found))
-    report.fact(f"{store}: lost, double or overspent", str(len(problems)), goal="none", met=not problems)
-    report.note(f"{store}: {kinds}.")
-    for problem in problems[:10]:
-        report.note(f"{store}: {problem}")

@@ -37,7 +37,7 @@ SECTIONS = {  # what is claimed, and the benchmarks that measure it
     "Learning": ("learning",),
     "Surveys": ("surveys",),
     "Coverage": ("quantiles", "flights", "learning_coverage"),
-    "Kills": ("crash", "kills"),
+    "Kills": ("kills",),
     "Audits, proofs and attempts to refute": ("audit", "verify", "runs", "fuzz", "timing"),
     "A service": ("service", "ledger", "limits", "command", "stream"),
 }

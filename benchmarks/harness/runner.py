@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace, folder: Path, out: Console) -> int:
         return evidence.report(arguments, folder, out, lambda name: _description(found[name]))
     names = [name.replace("-", "_") for name in arguments.names]
     failed = 0
-    for name in _chosen([*names, *(["crash"] if arguments.crash else [])], found):
+    for name in _chosen(names, found):
         said = (arguments.quick, arguments.peer_python, arguments.rows, arguments.data)
         with (
             progress(f"{name}: {_description(found[name])}") as shown,

@@ -26,7 +26,7 @@ ALONE = (  # they measure time; the shortest first
     *("ledger", "service", "coming_from", "limits", "stream", "keys", "engines", "queries"),
 )
 BESIDE = (  # they count, measure CPU seconds of their own, or mostly wait; learning takes as long as several others
-    *("learning", "house", "widths", "caps", "audit", "quantiles", "runs", "crash", "learning_coverage"),
+    *("learning", "house", "widths", "caps", "audit", "quantiles", "runs", "learning_coverage"),
     *("flights", "kills", "synthetic", "fuzz", "timing"),
 )
 AT_ONCE = 2

@@ -1,4 +1,4 @@
-"""Processes that are killed and clients that race, on both backends; `giveortake bench crash` has more of both."""
+"""Processes that are killed and clients that race, on both backends; `giveortake bench kills` has more of both."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -12,6 +13,7 @@ import pytest
 import giveortake as gt
 from giveortake.errors import AccessDenied, BudgetExceeded, LedgerMismatch, NotFound
 from giveortake.session import Session
+from inside import ledger_of
 from small_session import COUNT, small_session
 
 TOTAL = "SELECT COUNT(*) AS n FROM data"
@@ -127,6 +129,16 @@ def test_a_session_can_be_had_with_the_promise_of_now(book: gt.ledger.Ledger, s:
     level = next(each for each in book.levels(analyst="ann"))
     book.change_budget(level, gt.PureDP(4, unit=s.budget.unit), reason="more is needed")
     assert (ann.budget.epsilon, ann.as_now().budget.epsilon, s.as_now().budget) == (3, 4, s.budget)  # type: ignore[attr-defined]  # (pure)
+
+
+def test_a_table_whose_data_set_got_a_cap_is_protected_again(tmp_path: Path) -> None:
+    where = tmp_path / "people.ledger"
+    with small_session(ledger=where) as session:
+        ledger = ledger_of(session)
+        (level,) = (level for level in ledger.levels() if level.kind == "data set")
+        ledger.change_budget(level, gt.PureDP(1, unit=session.budget.unit), reason="a part of it is enough")
+    with small_session(ledger=where) as session, pytest.raises(BudgetExceeded):
+        session.sql(COUNT).answer(epsilon=2)
 
 
 def test_several_threads_ask_one_engine_for_several_analysts(s: Session) -> None:

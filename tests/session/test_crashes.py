@@ -1,9 +1,7 @@
-"""What fails or is killed after the charge: it stays charged once, is answered once, and nothing of a row is told."""
+"""What fails after the charge: it stays charged once, is answered once, and nothing of a row is told."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +17,7 @@ from giveortake.ledger.rules import reservations
 from giveortake.session import Session
 from giveortake.session.storage import DrawnAnswer
 from inside import engine_of, ledger_of
-from small_session import COUNT, FOUND, ROWS, charges_of, small_session
+from small_session import COUNT, FOUND, charges_of, small_session
 
 
 def test_a_failure_after_the_charge_keeps_it_and_a_retry_by_key_is_answered_once(
@@ -47,32 +45,6 @@ def test_a_failure_after_the_charge_keeps_it_and_a_retry_by_key_is_answered_once
             with pytest.raises(IdempotencyConflict):
                 session.sql(COUNT).answer(epsilon=2, key="first")
     assert answers[0] == answers[1]
-
-
-_KILLED = """
-import os, signal, sys
-import polars as pl
-import giveortake as gt
-from giveortake.engines.duckdb.engine import DuckDBEngine
-DuckDBEngine._tally = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-gt.protect(sys.argv[1], unit="p", budget=gt.PureDP(3), domains={"x": (0, 10), "r": ["north", "south"]}, name="data",
-           ledger=sys.argv[2], caps={"groups_per_person": 4, "rows_per_group": 4}
-           ).sql(sys.argv[3]).answer(epsilon=1, key="retry me")
-"""
-
-
-def test_a_process_killed_between_charge_and_answer_is_charged_once_and_answered_once(tmp_path: Path) -> None:
-    file, where = tmp_path / "data.parquet", tmp_path / "people.ledger"
-    ROWS.write_parquet(file)
-    done = subprocess.run([sys.executable, "-c", _KILLED, file, where, COUNT], check=False, capture_output=True)
-    assert done.returncode == -9, done.stderr
-    with small_session(file, name="data", ledger=where, budget=gt.PureDP(3)) as session:
-        assert charges_of(session) == 1
-        spent = session.spent
-        first = session.sql(COUNT).answer(epsilon=1, key="retry me")
-        assert session.sql(COUNT).answer(epsilon=1, key="retry me").to_dict() == first.to_dict()
-        assert (session.spent, charges_of(session)) == (spent, 1)
-        ledger_of(session).verify()
 
 
 def test_what_the_engine_says_when_it_fails_is_never_told(monkeypatch: pytest.MonkeyPatch) -> None:

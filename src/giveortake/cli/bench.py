@@ -53,7 +53,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--resume", action="store_true", help="`report` goes on with the last report instead of a new one"
     )
     parser.add_argument("--list", action="store_true", help="say which benchmarks there are, and run none")
-    parser.add_argument("--crash", action="store_true", help="kill writers of a ledger, a thousand times on each store")
     parser.add_argument("--quick", action="store_true", help="less work and fewer repetitions")
     parser.add_argument("--save", action="store_true", help="write the results to benchmarks/results/NAME.json")
     parser.add_argument(

@@ -272,7 +272,7 @@ def protect(
         dataset=dataset,
         population=registered.population,
         version=registered.version,
-        budget=_own_budget(opened_ledger, dataset, registered.population, analyst) or promise,
+        budget=_own_budget(opened_ledger, dataset, analyst) or promise,
         caps=custodian_caps,
         analyst=analyst,
         declared=hashlib.sha256(json.dumps(domains_of, sort_keys=True).encode()).hexdigest()[:32],
@@ -514,10 +514,9 @@ def _registered(ledger: ledgers.Ledger, name: str, *, owned: bool, **registratio
         raise
 
 
-def _own_budget(ledger: ledgers.Ledger, name: str, population: str, analyst: str | None) -> Guarantee | None:
+def _own_budget(ledger: ledgers.Ledger, name: str, analyst: str | None) -> Guarantee | None:
     """The allotment of an analyst, which is all they may spend; None if they spend the population's budget."""
-    people = next(level for level in ledger.levels() if (level.kind, level.name) == ("population", population))
-    if analyst is None or not people.allotted:
+    if analyst is None or not ledger.deciding(name).allotted:
         return None
     with suppress(NotFound, AccessDenied):  # which they are told when they ask
         return next(iter(ledger.levels(analyst=analyst, dataset=name))).budget

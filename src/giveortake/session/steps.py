@@ -11,7 +11,7 @@ opened for each call, and what the next step needs of an earlier one is stored u
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, final
 
 from giveortake import codec
@@ -189,10 +189,14 @@ class Steps:
             raise MechanismSpent("this run has ended or was interrupted", hint="ask again: what was drawn is kept")
         ledger = self._mechanism.ledger
         try:
-            return sealed(lambda: ledger.settle(self.reservation, draw()))
+            answer = sealed(lambda: ledger.settle(self.reservation, draw()))
         except QueryFailed as failed:
             ledger.fail(self.reservation, defect=failed.cause == "defect")
             raise
+        if not self.reservation.fresh:  # somebody else has begun, and may have been killed
+            with suppress(OSError):
+                self._mechanism.spool.clear(self.reservation.id, answer)
+        return answer
 
     def pad(self, index: int) -> Sensitive[int]:
         """The secret number under which what is drawn at a step can be stored for the steps after it."""

@@ -55,11 +55,11 @@ class Spool:
     folder: Path | None
     _temporary: Path | None = field(default=None, init=False)
 
-    def write(self, lines: Iterable[Any]) -> dict[str, Any]:
-        """Write lines to a new file, durably; return its name, length and digest, for the ledger."""
-        with self._aside() as aside:
+    def write(self, lines: Iterable[Any], charge: str) -> dict[str, Any]:
+        """Write lines to a new file of a charge, durably; return its name, length and digest, for the ledger."""
+        name = f"{charge}-{secrets.token_hex(4)}.answer"
+        with self._aside(name) as aside:
             digest, count = _write_lines(aside, lines)
-            name = f"{digest[:16]}-{secrets.token_hex(4)}.answer"
             aside.replace(self.directory() / name)
             _sync(self.directory())
         return {"file": name, "lines": count, "sha256": digest}
@@ -68,7 +68,7 @@ class Spool:
         """Write lines to a named file, durably, unless it exists: then keep that one, whoever wrote it."""
         path = self.directory() / name
         if not path.exists():
-            with self._aside() as aside:
+            with self._aside(name) as aside:
                 _write_lines(aside, lines())
                 _put_first(aside, path)
                 _sync(self.directory())
@@ -82,10 +82,25 @@ class Spool:
         """Remove a named file."""
         (self.directory() / name).unlink(missing_ok=True)
 
+    def clear(self, charge: str, answer: Any) -> None:
+        """Remove the files of a charge that its answer does not name: whoever wrote them was killed.
+
+        Guarantee: once a charge has its answer, no other draw for it is on the disk. Whoever draws beside this process
+        has not settled, and will find that answer in the ledger.
+        """
+        folder = self.folder or self._temporary
+        if folder is None or not folder.is_dir():
+            return
+        parts = answer.get("parts", [answer]) if isinstance(answer, dict) else []
+        named = {part["spool"]["file"] for part in parts if "spool" in part}
+        for path in folder.iterdir():
+            if path.name.lstrip(".").startswith(f"{charge}-") and path.name not in named:
+                path.unlink(missing_ok=True)
+
     @contextmanager
-    def _aside(self) -> Iterator[Path]:
-        """A private temporary file, which is removed afterwards unless it was renamed."""
-        handle, name = tempfile.mkstemp(dir=self.directory(), prefix=".")
+    def _aside(self, name: str) -> Iterator[Path]:
+        """A private temporary file for a named one, which is removed afterwards unless it was renamed."""
+        handle, name = tempfile.mkstemp(dir=self.directory(), prefix=f".{name}-")
         os.close(handle)
         try:
             yield Path(name)
@@ -329,7 +344,7 @@ class DiscoveryDraw:
         listed = (keys_to_json(measurement.parted(rows)[0]) for rows in keys_file.lists())
         lines = zip(listed, releases, strict=True)
         portions = (answer_to_json(line, release) for line, release in lines)
-        return {"spool": self.mechanism.spool.write(in_own_time(portions))}
+        return {"spool": self.mechanism.spool.write(in_own_time(portions), self.charge)}
 
     def _scratch_name(self) -> str:
         """The name of the file for found keys until they are settled, unique to this charge and question.

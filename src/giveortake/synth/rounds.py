@@ -126,14 +126,16 @@ class Rounds:
         ]
 
     def complete(self) -> Fitted:
-        """Run to the end from the current state; then fit what was measured as well as possible."""
+        """Run to the end from the current state; then fit what was measured as well as possible.
+
+        Only what was measured decides where that fit begins: whoever asks again, or reads the release, gets this model.
+        """
         if not self.run.is_settled:
             self._measure_single_columns()
             self._run_rounds()
             self.run.settle()
         measured = self.measured()
-        start = None if self.model is None else self.model.factors
-        return fit(self.sizes, measured, released_total(measured), zeros=self.zeros, start=start)
+        return fit(self.sizes, measured, released_total(measured), zeros=self.zeros)
 
     # -- single columns -----------------------------------------------------------------------------------------
 

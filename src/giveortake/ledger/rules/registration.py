@@ -623,7 +623,7 @@ def put(
     confirmed = owner_confirms or _same_people(transaction, name, population, fingerprint)
     terms = {
         "population_name": population,
-        "budget": None,
+        "budget": None if registered is None else registered.level.budget,  # a cap that was set since
         "rows_per_person": None,
         "approval_above": None,
         **terms,

@@ -199,14 +199,14 @@ class BoundWorkloadRequest(Bound[WorkloadMeasurement]):
         self.mechanism.engine.require_runnable(measurement.questions())
 
     def run(self, measurement: WorkloadMeasurement, steps: Steps) -> Any:
-        return steps.settle(lambda: sealed_question(lambda: self._drawn(measurement)))
+        return steps.settle(lambda: sealed_question(lambda: self._drawn(measurement, steps.reservation.id)))
 
-    def _drawn(self, measurement: WorkloadMeasurement) -> Any:
+    def _drawn(self, measurement: WorkloadMeasurement, charge: str) -> Any:
         mechanism = self.mechanism
         content = measurement.draw(mechanism.engine)
         if not mechanism.engine.unchanged():
             raise failure("changed")
-        return {"spool": mechanism.spool.write([content])} if self.workload.cells > MANY else content
+        return {"spool": mechanism.spool.write([content], charge)} if self.workload.cells > MANY else content
 
     def read(
         self,
