@@ -24,15 +24,16 @@ from harness.report import Report, duration
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
-from evil_tables import DOMAINS, SCHEMA, VISITS_DOMAINS, VISITS_SCHEMA, Row, frame
+from evil_tables import DOMAINS, SCHEMA, VISITS_DOMAINS, VISITS_SCHEMA, frame
+from giveortake.audit.cases import shapes_of
 from inside import ledger_of
-from query_shapes import shapes_of
 from random_questions import Questions, light_rows
 from replay import ZONES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from giveortake.audit.neighbours import Row
     from giveortake.session import Session
 
     Placed = Callable[[str, pl.DataFrame], Any]

@@ -26,7 +26,7 @@ def _mutant(name: str, file: str, before: str, after: str, *tests: str) -> Mutan
     return Mutant(name, file, before, after, tuple(f"tests/{each}.py" for each in tests))
 
 
-_REPLAY = "session/test_replay"
+_REPLAY = "audit/test_coupled_runs"
 _GOLDEN = "compile/test_golden_questions"
 _STATEMENTS = "engines/test_golden_statements"
 _CONFORMANCE = "engines/test_conformance"

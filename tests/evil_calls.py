@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 
-from evil_tables import Row, random_row
+from giveortake.audit.neighbours import Row, random_row
 from giveortake.errors import QueryRefused
 from giveortake.plan import Call, ColumnReference, Expression, Literal, Scan
 from giveortake.plan.functions import FUNCTIONS

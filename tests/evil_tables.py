@@ -1,22 +1,15 @@
-"""Random tables that hold whatever a table can hold, and their neighbours."""
+"""Adversarial tables as Polars has them: the same rows as those of the harness, with every type that can be stored."""
 
 from __future__ import annotations
 
-import datetime as dt
-import random
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, final
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
 
 import polars as pl
 
-Row: TypeAlias = "dict[str, Any]"
-Change: TypeAlias = Literal["add-remove", "change-one"]
-
-NAN, INF = float("nan"), float("inf")
-LEAST, MOST = -(2**63), 2**63 - 1
-FIRST_DAY = -719_162  # 0001-01-01, in days since 1970
-DAYS = [None, 2**31 - 1, -(2**31) + 2, FIRST_DAY - 1, FIRST_DAY, 2_932_896, 2_932_897, 0, 19_723, 19_725]
-MOMENTS = [None, MOST, LEAST + 1, -62_135_596_800_000, 0, 1_704_070_861_000, 253_402_300_800_000, 2**55]
+from giveortake.audit import conformance
+from giveortake.audit.neighbours import Row, Table
 
 SCHEMA: dict[str, Any] = {
     "p": pl.Int64,
@@ -33,62 +26,13 @@ SCHEMA: dict[str, Any] = {
     "t": pl.Datetime("ms"),
     "c": pl.Decimal(18, 2),
 }
-DOMAINS: dict[str, Any] = {
-    "x": (-3, 7),
-    "y": {"bounds": (10, 12), "nullable": False},
-    "i": (-5, 300),
-    "r": ["north", "south", "øst"],
-    "n": ["a", "b", None],
-    "e": (dt.date(2024, 1, 1), dt.date(2024, 1, 5)),
-    "c": (0, 100),
-}
 VISITS_SCHEMA: dict[str, Any] = {"p": pl.Int64, "k": pl.String, "v": pl.Float64}
-VISITS_DOMAINS: dict[str, Any] = {"k": ["u", "v"], "v": (0, 5)}
-
-_POOLS: dict[str, list[Any]] = {
-    "x": [None, NAN, INF, -INF, -0.0, 0.0, 7.0, -3.0, 1e308, -1e308, 5e-324, 2.5, 7.000001],
-    "y": [None, NAN, 10.0, 12.0, 11.3, 12.0, 10.5, -INF, INF, 0.0],
-    "i": [None, LEAST, MOST, 0, 300, -5, 17, 299],
-    "w": [None, LEAST, MOST, 0, 1, -1, 2**53 + 1],
-    "r": ["north", "south", "øst", "west", None, ""],
-    "n": ["a", "b", None, "c"],
-    "q": [None, "", "日本", "a'b", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "\u0000z", "é", "e\u0301"],
-    "b": [True, False, None],
-    "d": DAYS,
-    "e": [None, 19_723, 19_724, 19_727, 19_728, 2**31 - 1],
-    "t": MOMENTS,
-    "c": [None, 0, 10_000, 9_999, 1, -1, 10**17],
-}
-_LARGEST: Row = {
-    "x": 7.0, "y": 12.0, "i": 300, "w": MOST, "r": "north", "n": None, "q": "q0", "b": True,
-    "d": 19_723, "e": 19_723, "t": 1_704_070_861_000, "c": 10_000,
-}  # fmt: skip
-_DECLARED: dict[str, list[Any]] = {
-    "r": ["north", "south", "øst"],
-    "n": ["a", "b", None],
-    "q": ["q0", "q1", "q2", "q3", "q4"],
-    "b": [True, False],
-    "e": [19_723, 19_724, 19_727],
-    "w": [0, 1, -1, MOST],
-}
+DOMAINS: dict[str, Any] = conformance.DOMAINS["data"]
+SCHEMAS = {"data": SCHEMA, "visits": VISITS_SCHEMA}
+VISITS_DOMAINS: dict[str, Any] = conformance.DOMAINS["visits"]
 
 
-@final
-@dataclass(frozen=True)
-class Table:
-    """The rows of a table and of the visits of the same persons."""
-
-    rows: tuple[Row, ...]
-    visits: tuple[Row, ...]
-
-    def data(self) -> pl.DataFrame:
-        return frame(self.rows, SCHEMA)
-
-    def sources(self) -> dict[str, pl.DataFrame]:
-        return {"data": self.data(), "visits": frame(self.visits, VISITS_SCHEMA)}
-
-
-def frame(rows: tuple[Row, ...] | list[Row], schema: dict[str, Any]) -> pl.DataFrame:
+def frame(rows: Sequence[Row], schema: dict[str, Any]) -> pl.DataFrame:
     """A Polars table; dates are given in days, moments in milliseconds, decimals in hundredths."""
     columns = []
     for name, kind in schema.items():
@@ -97,8 +41,6 @@ def frame(rows: tuple[Row, ...] | list[Row], schema: dict[str, Any]) -> pl.DataF
             physical = pl.Int32 if kind == pl.Date else pl.Int64
             columns.append(pl.Series(name, values, dtype=physical).cast(kind))
         elif kind == pl.Decimal(18, 2):
-            from decimal import Decimal  # noqa: PLC0415
-
             hundredths = [None if value is None else Decimal(value).scaleb(-2) for value in values]
             columns.append(pl.Series(name, hundredths, dtype=kind))
         else:
@@ -106,82 +48,6 @@ def frame(rows: tuple[Row, ...] | list[Row], schema: dict[str, Any]) -> pl.DataF
     return pl.DataFrame(columns)
 
 
-def random_row(luck: random.Random, person: int | None) -> Row:
-    """Any row at all."""
-    return {"p": person, **{name: luck.choice(pool) for name, pool in _POOLS.items()}}
-
-
-STYLES = ("few", "few", "largest", "smallest", "wide", "heavy", "none")
-FARTHEST = ("largest", "smallest", "spread")  # of persons who move aggregates as far as they may, or nearly
-
-
-def random_rows(luck: random.Random, person: int | None, styles: tuple[str, ...] = STYLES) -> list[Row]:
-    """The rows of one person: few, many of one kind, or spread over every group; at times as large as can be."""
-    style = luck.choice(styles)
-    if style == "none":
-        return []
-    if style == "few":
-        return [random_row(luck, person) for _ in range(luck.randint(1, 3))]
-    if style == "heavy":
-        return [random_row(luck, person)] * luck.randint(5, 40)
-    base = dict(_LARGEST) if style != "smallest" else {**_LARGEST, "x": -3.0, "y": 10.0, "i": -5, "c": 0}
-    rows = []
-    for number in range(luck.choice([1, 4, 9, 30]) if style != "spread" else luck.choice([9, 12, 30])):
-        row = {"p": person, **base}
-        if style == "wide":
-            for name in ("r", "n", "q", "b", "e"):
-                row[name] = luck.choice(_POOLS[name])
-        if style == "spread":  # as many rows in every group
-            row |= {name: _DECLARED[name][number % len(_DECLARED[name])] for name in _DECLARED}
-        rows.append(row)
-    return rows
-
-
-def random_visits(luck: random.Random, person: int | None) -> list[Row]:
-    return [
-        {"p": person, "k": luck.choice(["u", "v", "w", None]), "v": luck.choice([None, NAN, INF, -0.0, 5.0, 5.0, 1.5])}
-        for _ in range(luck.choice([0, 1, 2, 7]))
-    ]
-
-
-def random_table(luck: random.Random) -> Table:
-    """A table of few persons, at times an empty one."""
-    rows: list[Row] = []
-    visits: list[Row] = []
-    for person in range(luck.choice([0, 1, 3, 8])):
-        rows += random_rows(luck, person)
-        visits += random_visits(luck, person)
-    return Table(tuple(rows), tuple(visits))
-
-
-def neighbour_by_person(luck: random.Random, table: Table, change: Change) -> Table:
-    """One person more, or another in the place of one; rows of nobody, which do not count, come and go."""
-    rows, visits = list(table.rows), list(table.visits)
-    person = 100
-    if change == "change-one":
-        person = luck.choice([row["p"] for row in rows] or [100])
-        rows = [row for row in rows if row["p"] != person]
-        visits = [row for row in visits if row["p"] != person]
-    rows += random_rows(luck, person, luck.choice([STYLES, FARTHEST]))
-    visits += random_visits(luck, person)
-    rows += [{**row, "p": None} for row in random_rows(luck, None)]
-    visits += random_visits(luck, None)
-    luck.shuffle(rows)
-    luck.shuffle(visits)
-    return Table(tuple(rows), tuple(visits))
-
-
-def neighbour_by_row(luck: random.Random, table: Table, change: Change) -> Table:
-    """One row more, or another in the place of one."""
-    rows = list(table.rows)
-    if change == "change-one":
-        if rows:
-            rows.pop(luck.randrange(len(rows)))
-        else:
-            return table
-    row = random_row(luck, luck.choice([None, 0, 100]))
-    if luck.random() < 0.5:
-        row = {**row, **_LARGEST}
-    rows.append(row)
-    luck.shuffle(rows)
-    return Table(tuple(rows), table.visits)
+def frames(table: Table) -> dict[str, pl.DataFrame]:
+    """The tables of persons and of their visits."""
+    return {"data": frame(table.rows, SCHEMA), "visits": frame(table.visits, VISITS_SCHEMA)}

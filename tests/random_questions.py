@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, final
 
 import giveortake as gt
-from evil_tables import DOMAINS, LEAST, MOST, SCHEMA, VISITS_DOMAINS, VISITS_SCHEMA, Row, frame, random_row
+from evil_tables import DOMAINS, SCHEMA, VISITS_DOMAINS, VISITS_SCHEMA, frame
+from giveortake.audit.neighbours import LEAST, MOST, Row, random_row
 from giveortake.configuration import protection_arguments
 from giveortake.errors import GiveOrTakeError, QueryFailed
 from giveortake.session import Session

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from giveortake import cli, mechanisms
-from giveortake.audit import self_check, sessions
+from giveortake.audit import cases, self_check
+from giveortake.audit.cases import OTHERS, queries
 from giveortake.audit.self_check import Check, Outcome, checks
 from giveortake.compile.sensitivity import Stability
 from giveortake.engines.duckdb.engine import DuckDBEngine
@@ -22,45 +23,43 @@ def test_every_mechanism_is_looked_at() -> None:
             assert name.lower().replace("and", "and") in looked_at
 
 
-def test_every_group_is_there_and_so_is_every_query_shape() -> None:
+def test_every_group_is_there_and_so_is_every_kind_of_request() -> None:
     groups = [*dict.fromkeys(check.group for check in checks())]
-    assert groups == ["mechanisms", "samplers", "traces", "filters", "queries"]
-    assert len(self_check.query_shapes()) >= 40
+    assert groups == ["mechanisms", "samplers", "traces", "filters", "requests"]
+    assert {check.name for check in self_check.requests()} == {case.kind for case in OTHERS} | {"query"}
 
 
-def some_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave few: all of them are replayed in test_audited_sessions.py."""
-    for kind, names in {"OF_ROWS": ["number of rows", "sum"], "OF_PERSONS": ["number of persons"]}.items():
-        monkeypatch.setattr(sessions, kind, {name: getattr(sessions, kind)[name] for name in names})
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them are compared in test_coupled_runs.py."""
+    monkeypatch.setattr(cases, "OTHERS", [case for case in OTHERS if case.kind == "counter"])
+    shapes = [case for case in queries() if case.name in {"rows, ungrouped", "sum, ungrouped"}]
+    monkeypatch.setattr(cases, "queries", lambda: shapes)
 
 
-def test_a_quick_audit_of_the_query_shapes_suspects_nothing(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    if not is_long():
-        some_shapes(monkeypatch)
-    count = len(self_check.query_shapes())
-    assert cli.main(["audit", "queries", "--quick"]) == 0
+@pytest.mark.usefixtures("few")
+def test_a_quick_audit_of_requests_suspects_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["audit", "requests", "--quick"]) == 0
     out = capsys.readouterr().out
-    assert f"{count} of {count}" in out
+    assert "2 of 2" in out
     assert "SUSPECT" not in out
 
 
-def test_an_audit_names_the_query_shapes_that_a_mistake_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("few")
+def test_an_audit_names_the_kinds_of_request_that_a_mistake_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
     sound = Stability.sensitivity
     monkeypatch.setattr(Stability, "sensitivity", lambda *a, **k: tuple(each / 2 for each in sound(*a, **k)))
-    some_shapes(monkeypatch)
-    sound_shapes = {check.name: check.run(0.05, 1e-9).sound for check in self_check.query_shapes()}
-    assert [sound_shapes[name] for name in ("number of rows", "number of persons")] == [False, True]
-    assert all(verdict for name, verdict in sound_shapes.items() if name in sessions.REFUSED)
+    verdicts = {check.name: check.run(0.05, 1e-9).sound for check in self_check.requests()}
+    assert verdicts == {"query": False, "counter": True}
 
 
+@pytest.mark.usefixtures("few")
 def test_an_installation_that_raises_is_suspected(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("no such library")
 
     monkeypatch.setattr(DuckDBEngine, "_tally", broken)
-    assert "raised RuntimeError" in self_check.query_shapes()[0].run(0.05, 1e-9).finding
+    assert not self_check.requests()[0].run(0.05, 1e-9).sound
 
 
 @pytest.mark.statistical

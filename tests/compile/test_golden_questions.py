@@ -17,13 +17,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from evil_tables import random_table
 from giveortake import codec
 from giveortake.answers import Answer
+from giveortake.audit.cases import shapes_of
+from giveortake.audit.neighbours import random_table
 from giveortake.compile import Spend, Terms
 from giveortake.session import Query
 from giveortake.session.session import mechanism_of
-from query_shapes import shapes_of
 from replay import MODES, Mode
 from tiers import is_long
 

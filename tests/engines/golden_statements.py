@@ -24,6 +24,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from giveortake import sql
+from giveortake.audit.cases import OF_PERSONS_WITH_FEW_ROWS, shapes_of
 from giveortake.compile import Caps, Measurement, Spend, measurement
 from giveortake.engines import (
     Bins,
@@ -50,7 +51,6 @@ from giveortake.engines.sql.statements import Coded
 from giveortake.engines.sql.vector_statements import fits_doubles, vector_statement
 from giveortake.plan import Catalog, ColumnReference, Domain, Kind, PrivateTable, PublicTable, Relation, Scan
 from giveortake.plan.domains import declared
-from query_shapes import OF_PERSONS_WITH_FEW_ROWS, shapes_of
 
 GOLDEN = Path(__file__).with_name("golden")
 DIALECTS: dict[str, Dialect] = {"duckdb": DuckDBDialect(), "postgres": PostgresDialect(), "spark": SparkDialect()}

@@ -12,14 +12,15 @@ import pytest
 
 import giveortake as gt
 from engine_places import EVERYWHERE, OTHERS, place
-from evil_tables import Row, Table, random_row, random_rows, random_visits
+from giveortake.audit.cases import OF_PERSONS_WITH_FEW_ROWS, shapes_of
+from giveortake.audit.neighbours import Row, Table, random_row, random_rows, random_visits
 from giveortake.compile import Caps
 from giveortake.compile.measures import ValueSum
 from giveortake.compile.partition_selection import listed_keys, with_keys
 from giveortake.engines import Found
 from giveortake.session import Session
 from inside import engine_of, measured
-from query_shapes import OF_PERSONS_WITH_FEW_ROWS, shapes_of, together
+from query_shapes import together
 from replay import ASKED, MODES, SPEND, Mode, exact_integers, exact_units, measured_with_random_caps
 from tiers import is_long, tiered
 

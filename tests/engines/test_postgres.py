@@ -14,7 +14,9 @@ import psycopg
 import pytest
 
 import giveortake as gt
-from evil_tables import Row, Table, random_row, random_rows, random_table, random_visits
+from evil_tables import frames
+from giveortake.audit.cases import shapes_of
+from giveortake.audit.neighbours import Row, Table, random_row, random_rows, random_table, random_visits
 from giveortake.compile.measures import quantum_of
 from giveortake.compile.partition_selection import with_keys
 from giveortake.engines import Bins, KeyColumn, Keys, Persons, Summand, Tally
@@ -26,7 +28,6 @@ from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryF
 from giveortake.plan import Call, ColumnReference, Domain, Kind, Literal, PrivateTable, Scan
 from inside import engine_of, measured
 from postgres_server import stored
-from query_shapes import shapes_of
 from replay import MODES, SPEND, ZONES, Mode, Revealing, exact_integers, exact_units
 from waiting import until
 
@@ -75,7 +76,7 @@ def _tables(luck: random.Random) -> list[Table]:
 
 def _asked_there(server: str, mode: Mode, table: Table) -> PostgresEngine:
     there = PostgresEngine(server)
-    for name, data in table.sources().items() if mode.by_person else [("data", table.data())]:
+    for name, data in frames(table).items() if mode.by_person else [("data", frames(table)["data"])]:
         there.add(name, stored(server, f"{name}_{uuid4().hex[:8]}", data), None)
     there.add_public("zones", ZONES)
     there.lock()

@@ -10,7 +10,7 @@ import pytest
 
 import giveortake as gt
 from engine_places import EVERYWHERE, OTHERS, place
-from evil_tables import Row, Table, random_row, random_rows
+from giveortake.audit.neighbours import Row, Table, random_row, random_rows
 from giveortake.compile import Spend, Terms
 from giveortake.session import Session
 from giveortake.session.profiles.profile import ProfileRequest

@@ -15,7 +15,8 @@ import pytest
 
 from beside_spark import BOUNDING, Q, both, listed_units, one_if, opened, stored
 from evil_calls import LEAVES, calls
-from evil_tables import DOMAINS, SCHEMA, frame, random_row
+from evil_tables import DOMAINS, SCHEMA, frame
+from giveortake.audit.neighbours import random_row
 from giveortake.engines import Bins, Distinct, Found, KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.questions import Bounding, Quantum
 from giveortake.engines.spark import engine as spark_engine

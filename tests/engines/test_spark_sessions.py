@@ -15,7 +15,8 @@ import polars as pl
 import pytest
 
 from beside_spark import BOUNDING, Q, both, listed_units, one_if, opened, stored
-from evil_tables import SCHEMA, frame, random_row
+from evil_tables import SCHEMA, frame
+from giveortake.audit.neighbours import random_row
 from giveortake.engines import Bins, Distinct, KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.questions import Quantum
 from giveortake.engines.runtime import TimeLimit

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from evil_calls import LEAVES, calls
-from evil_tables import DOMAINS, SCHEMA, frame, random_row
+from evil_tables import DOMAINS, SCHEMA, frame
+from giveortake.audit.neighbours import random_row
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.plan import Kind, PrivateTable, Scan
 from giveortake.plan.domains import declared

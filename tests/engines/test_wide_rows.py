@@ -14,7 +14,8 @@ import polars as pl
 import pytest
 
 import giveortake as gt
-from evil_tables import Table, random_row, random_rows, random_visits
+from giveortake.audit.cases import shapes_of
+from giveortake.audit.neighbours import Table, random_row, random_rows, random_visits
 from giveortake.compile.partition_selection import with_keys
 from giveortake.configuration import protection_arguments
 from giveortake.engines.duckdb import long_texts as choices
@@ -25,7 +26,6 @@ from giveortake.engines.duckdb.long_texts import WideRows
 from giveortake.engines.runtime import failure
 from giveortake.session import Session
 from inside import engine_of, measured
-from query_shapes import shapes_of
 from replay import MODES, SPEND, Mode, exact_integers, exact_units
 from tiers import tiered
 

@@ -23,6 +23,7 @@ WITHOUT_EXTRAS = {
     "pyspark",
     "altair",
     "sklearn",
+    "starlette",
     "uvicorn",
     "pandas",
     "polars",

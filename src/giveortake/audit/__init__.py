@@ -11,6 +11,7 @@ from giveortake.audit.bounds import (
     epsilon_lower_bound,
     tradeoff_upper_bound,
 )
+from giveortake.audit.conformance import Case, Declaration, Report, compare, conform
 from giveortake.audit.game import REFUSED, Adversary, Move, Play, Round, play
 from giveortake.audit.replay import (
     Excess,
@@ -23,12 +24,13 @@ from giveortake.audit.replay import (
     random_neighbours,
     replay,
 )
-from giveortake.audit.sessions import Sessions
 from giveortake.audit.traces import Repetition, low_bits, repetition, timing
 
 __all__ = [
     "REFUSED",
     "Adversary",
+    "Case",
+    "Declaration",
     "Evidence",
     "Excess",
     "Finding",
@@ -41,11 +43,13 @@ __all__ = [
     "Recorded",
     "Repetition",
     "Replay",
+    "Report",
     "Round",
-    "Sessions",
     "TradeoffCurve",
     "adversaries",
     "check",
+    "compare",
+    "conform",
     "delta_lower_bound",
     "epsilon_lower_bound",
     "low_bits",

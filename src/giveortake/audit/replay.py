@@ -188,7 +188,7 @@ def subject_from(factory: Callable[[Rows], Any], rows: Rows, able: str) -> Any:
         )
     if not callable(getattr(subject, able, None)):
         kind = type(subject).__name__
-        raise InvalidParameter("factory", kind, f"was made, which has no `{able}`", hint="see gt.audit.Sessions")
+        raise InvalidParameter("factory", kind, f"was made, which has no `{able}`", hint="see gt.audit.replay")
     return subject
 
 

@@ -1,8 +1,8 @@
-"""An audit of this installation: every mechanism, sampler, filter and query shape, with what is known about each.
+"""An audit of this installation: every mechanism, sampler, filter and kind of request, with what is known about each.
 
 A check draws from the real thing on the machine where it is installed and compares the samples with the promise, or
-with the law that the documentation states. Queries run on generated tables, where their sums before the noise are
-compared with what is declared. All checks share one failure probability: a sound installation is suspected once
+with the law that the documentation states. Requests run on generated neighbouring tables, where what they lose is
+compared with what is charged. All checks share one failure probability: a sound installation is suspected once
 in `1/alpha` audits.
 """
 
@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake import mechanisms as m
-from giveortake.audit import adversaries, sessions
+from giveortake.audit import adversaries, cases
 from giveortake.audit.bounds import check, epsilon_lower_bound, greatest_probability, least_probability
+from giveortake.audit.conformance import conform
 from giveortake.audit.game import play
-from giveortake.audit.replay import observations, replay
 from giveortake.audit.sampling import drawn
 from giveortake.audit.traces import low_bits, repetition
 from giveortake.exact import decimal
@@ -32,12 +32,13 @@ from giveortake.randomness.bernoulli import bernoulli, bernoulli_exp
 from giveortake.randomness.distributions import geometric, rounded_laplace, rounded_normal, two_sided_geometric
 
 if TYPE_CHECKING:
-    from giveortake.audit.sessions import Sessions
+    from giveortake.audit.conformance import Case
     from giveortake.privacy import Guarantee
 
 
 Run: TypeAlias = Callable[[float, float], "Outcome"]  # how much work, 1 in full, and the failure probability
 
+_ALIKE = "within what is charged, and alike"
 _NOTHING = "too few samples to see anything"
 _REACH = 200  # all laws that are checked lie within ± this
 _HALF, _THIRD, _TAIL = Fraction(1, 2), Fraction(1, 3), Fraction(1, 100)
@@ -73,87 +74,30 @@ def checks() -> list[Check]:
             Check("filters", f"{budget!r} against {type(adversary).__name__}", _game(adversary, budget))
             for adversary, budget in _games()
         ),
-        *query_shapes(),
+        *requests(),
     ]
 
 
-def query_shapes() -> list[Check]:
-    """One check for each shape of query, by `replay` and `observations` on generated tables, never on live ones."""
-    audited = _Audited()
-    return [Check("queries", name, audited.run_of(name)) for name in audited.shapes]
+def requests() -> list[Check]:
+    """One check for each kind of request, by the harness, on generated tables, never on live ones."""
+    everything = [*cases.queries(), *cases.OTHERS]
+    return [Check("requests", kind, _conforms(kind, everything)) for kind in dict.fromkeys(c.kind for c in everything)]
 
 
-@final
-class _Audited:
-    """All shapes on the same generated tables: the first check runs them all, the others look up the results."""
+def _conforms(kind: str, everything: list[Case]) -> Run:
+    def run(effort: float, _alpha: float) -> Outcome:
+        every = max(1, round(1 / (4 * effort)))  # currency: at a quarter of the work, each once
+        try:
+            report = conform([case for case in everything if case.kind == kind], every=every)
+        except Exception as error:  # noqa: BLE001 (a broken installation is reported, however it breaks)
+            return Outcome(False, _ALIKE, f"raised {type(error).__name__}")
+        if report.violations:
+            return Outcome(False, _ALIKE, report.violations[0])
+        most = 100 * max(report.nearest.values(), default=0.0)
+        counted = f"{report.compared[kind]} comparisons, {report.refused[kind]} refused alike"
+        return Outcome(True, _ALIKE, f"{counted}, {report.draws[kind]} draws, at most {most:.0f} % of a charge lost")
 
-    def __init__(self) -> None:
-        self.shapes = {**sessions.OF_ROWS, **sessions.OF_PERSONS, **sessions.REFUSED}
-        self._effort = 0.0
-        self._problems: dict[str, list[str]] = {}
-        self._nearest: dict[str, float] = {}
-        self._pairs: Counter[str] = Counter()
-
-    def run_of(self, name: str) -> Run:
-        """The check of one shape."""
-        text = self.shapes[name]
-
-        def run(effort: float, _alpha: float) -> Outcome:
-            if self._effort != effort:
-                self._run(effort)
-            claim = "refused alike" if name in sessions.REFUSED else "as declared"
-            if self._problems[text]:
-                return Outcome(False, claim, self._problems[text][0])
-            near = f"at most {100 * self._nearest[text]:.0f} % of it, " if text in self._nearest else ""
-            return Outcome(True, claim, f"{near}pairs of tables: {self._pairs[text]}")
-
-        return run
-
-    def _run(self, effort: float) -> None:
-        self._effort, self._nearest, self._pairs = effort, {}, Counter()
-        self._problems = {text: [] for text in self.shapes.values()}
-        for name, declaration in sessions.DECLARATIONS.items():
-            try:
-                self._replay(name, declaration, effort)
-                self._observe(name, declaration, effort)
-            except Exception as error:  # noqa: BLE001 (a broken installation is reported, however it breaks)
-                for problems in self._problems.values():
-                    problems.append(f"{name}: raised {type(error).__name__}")
-
-    def _replay(self, name: str, declaration: Sessions, effort: float) -> None:
-        queries = self._queries_for(name, len(sessions.DECLARATIONS) * effort, refused=False)
-        pairs = list(sessions.generated_neighbours(declaration, max(1, round(2 * effort))))
-        report = replay(declaration, queries, tables=pairs, neighbours=declaration.neighbours)
-        self._pairs.update({text: len(pairs) for text in queries})
-        for text, share in report.nearest.items():
-            self._nearest[text] = max(share, self._nearest.get(text, 0.0))
-        for excess in report.excesses:
-            self._problems[excess.query].append(f"{name}: {excess.name} {excess.problem}")
-
-    def _observe(self, name: str, declaration: Sessions, effort: float) -> None:
-        queries = self._queries_for(name, 2 * effort, refused=True)
-        pairs = list(sessions.generated_neighbours(declaration, 1, seed=1))
-        report = observations(declaration, queries, tables=pairs, neighbours=declaration.neighbours)
-        self._pairs.update(queries)
-        for difference in report.differences:
-            text = next(text for text in queries if difference.startswith(repr(text)))
-            self._problems[text].append(f"{name}{difference.removeprefix(repr(text))}")
-
-    def _queries_for(self, name: str, times: float, *, refused: bool) -> list[str]:
-        """The shapes to ask under a declaration: each under about `times` declarations that allow it, at least one."""
-        queries = []
-        for index, (shape, text) in enumerate(self.shapes.items()):
-            if shape in sessions.REFUSED and not refused:
-                continue
-            able = [
-                n
-                for n, declaration in sessions.DECLARATIONS.items()
-                if declaration.by_person or shape not in sessions.OF_PERSONS
-            ]
-            turns = min(len(able), max(1, round(times)))
-            if name in able and (able.index(name) - index) % len(able) < turns:
-                queries.append(text)
-        return queries
+    return run
 
 
 def _mechanisms() -> Iterator[tuple[str, Any, Any, Any, Guarantee, int]]:

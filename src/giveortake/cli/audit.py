@@ -79,18 +79,19 @@ def _conclude(out: Console, outcomes: list[tuple[Check, Outcome]], seconds: floa
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "groups", nargs="*", metavar="GROUP", help="mechanisms, samplers, traces, filters, queries; all if none"
+        "groups", nargs="*", metavar="GROUP", help="mechanisms, samplers, traces, filters, requests; all if none"
     )
     parser.add_argument("--quick", action="store_true", help="a twentieth of the samples")
     parser.add_argument("--all", action="store_true", help="one line for every filter and adversary too")
 
 
 COMMAND = Command(
-    summary="audit this installation: mechanisms, samplers, filters, query shapes",
+    summary="audit this installation: mechanisms, samplers, filters, requests",
     description=(
         "Draw from every mechanism, sampler and filter of this installation and hold the samples against what is "
-        "promised; run every shape of query on generated neighbouring tables and hold its sums, and all else that "
-        "can be seen, against what is declared. No live table is touched. It takes about two and a half minutes."
+        "promised; buy every kind of request, in every currency, of generated neighbouring tables, and hold what it "
+        "loses against what is charged, and all else that can be seen on one table against the other. No live table "
+        "is touched. It takes about five minutes."
     ),
     examples=("giveortake audit", "giveortake audit mechanisms --quick"),
     add_arguments=_add_arguments,

@@ -25,7 +25,9 @@ from giveortake.server.settings import WRONG_TOKENS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from giveortake.server.routes import Principal, Receive, Route, Scope
+    from starlette.types import Receive, Scope
+
+    from giveortake.server.routes import Principal, Route
     from giveortake.server.service import Service
     from giveortake.server.settings import Settings
 
