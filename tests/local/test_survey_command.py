@@ -124,7 +124,7 @@ def refused(capsys: Any, *arguments: object) -> str:
 def test_two_questions_with_equal_parameters_are_two_surveys(tmp_path: Path, capsys: Any) -> None:
     first, second, answers, reports = (tmp_path / name for name in ("1.json", "2.json", "a.csv", "r.csv"))
     assert run("plan", "--poll", "--question", "Do you smoke?", "--out", first) == 0
-    assert run("plan", "--poll", "--name", "Do you drink?", "--out", second) == 0
+    assert run("plan", "--poll", "--question", "Do you drink?", "--out", second) == 0
     assert from_json(first.read_text()).name == "Do you smoke?"
     answers.write_text("answer\nyes\n")
     assert run("randomize", first, answers, "--out", reports) == 0

@@ -23,7 +23,6 @@ WITHOUT_EXTRAS = {
     "pyspark",
     "altair",
     "sklearn",
-    "starlette",
     "uvicorn",
     "pandas",
     "polars",

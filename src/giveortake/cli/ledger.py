@@ -29,7 +29,7 @@ from giveortake.engines.protocol import is_address
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.exact import decimal
 from giveortake.ledger.chain.entries import canonical
-from giveortake.ledger.discovery import usual_ledger
+from giveortake.ledger.discovery import CONFIGURATION, usual_ledger
 from giveortake.ledger.rules.budget_status import used_of_whole
 from giveortake.ledger.rules.budgets import promise_text
 from giveortake.ledger.rules.releases import minute, summary
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
 
     from giveortake.ledger import Allowance, BudgetStatus, Entry, Ledger
     from giveortake.privacy import Neighbours
-
-
-CONFIGURATION = "giveortake.toml"  # in the folder of a command
 
 
 def ledger_of(arguments: argparse.Namespace, path: str | None) -> tuple[str, str | None]:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import argparse
 import datetime as dt
 import os
 import re
@@ -27,7 +28,7 @@ from giveortake.engines.protocol import is_address, with_table
 from giveortake.errors import ApprovalRequired, GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound
 from giveortake.exact import MOST_DIGITS, decimal, percent, rational
 from giveortake.ledger import Ledger
-from giveortake.ledger.discovery import MEMORY, require_no_other_configuration, usual_ledger
+from giveortake.ledger.discovery import CONFIGURATION, MEMORY, require_no_other_configuration, usual_ledger
 from giveortake.ledger.opening import rehearsal
 from giveortake.plan.aggregates import span_of
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP
@@ -35,7 +36,6 @@ from giveortake.privacy.guarantee import checked_neighbours
 from giveortake.session.protection import table_name
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from giveortake.ledger.rules.budget_status import BudgetStatus
@@ -542,7 +542,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_file(parser: argparse.ArgumentParser, other_sources: str = "") -> None:
     """Add the argument that names the table."""
     help_text = f"CSV, Parquet, a DuckDB database, postgresql://…?table=NAME, {other_sources}or a TOML configuration"
-    parser.add_argument("file", metavar="FILE", help=help_text)
+    help_text += f"; or the name of a table in {CONFIGURATION}"
+    parser.add_argument("file", metavar="FILE", action=_Source, help=help_text)
+
+
+class _Source(argparse.Action):
+    """Takes the file of a table, or the section of that name in the configuration of the folder."""
+
+    def __call__(self, _parser: object, namespace: argparse.Namespace, values: Any, _option: object = None) -> None:
+        namespace.file = values
+        is_file = is_address(values) or os.path.lexists(values)
+        if not is_file and Path(CONFIGURATION).exists() and values in configurations(CONFIGURATION):
+            namespace.file, namespace.table = CONFIGURATION, values
 
 
 def add_people(parser: argparse.ArgumentParser) -> None:

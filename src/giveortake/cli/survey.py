@@ -397,9 +397,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--length", type=number, help="for heavy hitters: how many letters of a text are asked for (8)"
     )
     planning.add_argument("--alphabet", help="for heavy hitters: the letters that texts are made of")
-    planning.add_argument(
-        "--question", "--name", dest="name", default="", help="what is asked: tells reports to it from others"
-    )
+    planning.add_argument("--question", dest="name", default="", help="what is asked: tells reports to it from others")
     planning.add_argument("--epsilon", help="what is promised to each respondent (1)")
     planning.add_argument("--respondents", type=number, help="how many will answer (1000)")
     planning.add_argument("--margin", help="how far an interval may reach to either side, to be told how many to ask")

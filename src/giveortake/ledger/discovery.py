@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 MEMORY = ":memory:"  # the place of a ledger that is forgotten with its session
+CONFIGURATION = "giveortake.toml"  # in the folder of a command
 ABOVE = 4  # folders above a file in which a TOML file may be about it
 
 

@@ -21,9 +21,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
-from starlette.routing import Match
-from starlette.routing import Route as StarletteRoute
-
 from giveortake.caching import Cache, serving
 from giveortake.server import added_tables, analyst_routes, custodian_routes, routes
 from giveortake.server.console import approvals, custodian, login, overview, profiles, release_pages, tables, workbench
@@ -37,11 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from starlette.types import Receive, Scope, Send
-
     from giveortake.advice import Face
     from giveortake.server.responses import Headers
-    from giveortake.server.routes import Principal
+    from giveortake.server.routes import Principal, Receive, Scope, Send
     from giveortake.server.service import Service
 
 
@@ -223,9 +218,7 @@ class Application:
         self.routes = tuple(routes)
         self._log = log
         self._guard = Guard.from_settings(service, service.settings)
-        self._table = [
-            (StarletteRoute(_pattern(route.path), _unused, methods=[route.method]), route) for route in routes
-        ]
+        self._table = [(_pattern(route.path), route) for route in routes]
         self._page_refusal = page_refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -301,12 +294,12 @@ class Application:
     def _matched_route(self, scope: Scope) -> tuple[Route | None, dict[str, str], list[str]]:
         """The route of a request; if there is none, the methods that its path takes."""
         methods: list[str] = []
-        for matcher, route in self._table:
-            match, child_scope = matcher.matches(scope)
-            if match is Match.FULL:
-                return route, dict(child_scope["path_params"]), []
-            if match is Match.PARTIAL:
-                methods.append(route.method)
+        for pattern, route in self._table:
+            if (match := pattern.fullmatch(scope["path"])) is None:
+                continue
+            if scope["method"] == route.method or (scope["method"], route.method) == ("HEAD", "GET"):
+                return route, match.groupdict(), []
+            methods.append(route.method)
         return None, {}, methods
 
     def _refused(self, refused: Refusal, trail: _Trail) -> tuple[Headers, bytes, int]:
@@ -364,17 +357,18 @@ def _sent(result: Result) -> tuple[Headers, bytes, int]:
     return headers, body, 200
 
 
-async def _unused(_request: Any) -> Any:
-    """Never called: Starlette only matches paths here."""
-    raise NotImplementedError
-
-
 def _other_method(methods: Sequence[str]) -> Refusal:
     """The refusal of a method where the path takes others, which the table of routes tells everybody."""
     cause, ways = BY_NAME["method"], " or ".join(dict.fromkeys(methods))
     return Refusal(cause, {"error": {"cause": cause.name, "message": cause.message, "hint": f"send it by {ways}"}})
 
 
-def _pattern(path: str) -> str:
-    """The pattern of a path: names of analysts may hold slashes."""
-    return path.replace("{analyst}", "{analyst:path}")
+def _pattern(path: str) -> re.Pattern[str]:
+    """The pattern of a path: names of analysts may hold slashes.
+
+    >>> _pattern("/v1/analysts/{analyst}/revoke").fullmatch("/v1/analysts/a/b/revoke").groupdict()
+    {'analyst': 'a/b'}
+    """
+    parts = re.split(r"{(\w+)}", path)
+    names = [f"(?P<{name}>{'.+' if name == 'analyst' else '[^/]+'})" for name in parts[1::2]]
+    return re.compile("".join(map("".join, zip(map(re.escape, parts[::2]), [*names, ""], strict=True))), re.DOTALL)

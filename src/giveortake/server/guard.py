@@ -25,9 +25,7 @@ from giveortake.server.settings import WRONG_TOKENS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from starlette.types import Receive, Scope
-
-    from giveortake.server.routes import Principal, Route
+    from giveortake.server.routes import Principal, Receive, Route, Scope
     from giveortake.server.service import Service
     from giveortake.server.settings import Settings
 

@@ -19,7 +19,7 @@ from giveortake.server.responses import MEDIA
 from giveortake.wire.errors import CAUSES
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 
     from giveortake.advice import Face
     from giveortake.ledger.state.state import TokenRole
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 
 Schema: TypeAlias = "dict[str, Any]"
+Scope: TypeAlias = "MutableMapping[str, Any]"  # these three as ASGI has them
+Receive: TypeAlias = "Callable[[], Awaitable[MutableMapping[str, Any]]]"
+Send: TypeAlias = "Callable[[MutableMapping[str, Any]], Awaitable[None]]"
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
