@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 
+import giveortake as gt
 from giveortake.answers import Answer
 from giveortake.answers.column import Column
-from giveortake.answers.terms import Caps
+from giveortake.answers.terms import Caps, Confidence
 from giveortake.server.console.release_pages import Measured, measured_of, uncertain
 from giveortake.server.console.views import Form, answer_view, quote_view, snippets
+from giveortake.session import Quote
 
 UNSURE = [Column("n", [100], [10], [200])]
 
@@ -41,7 +43,10 @@ def test_what_is_measured_says_whether_it_can_be_refined() -> None:
     def record(*outputs: object) -> dict[str, object]:
         return {"request": {}, "record": {"questions": [{"plan": json.dumps({"outputs": outputs})}]}}
 
-    count, middle = ["n", ["measured", ["count rows", None, None]]], ["m", ["measured", ["quantile", [], "1/2"]]]
+    def output(name: str, kind: str) -> list[object]:
+        return [name, {"kind": "measured", "aggregate": {"kind": kind}}]
+
+    count, middle = output("n", "count rows"), output("m", "quantile")
     assert measured_of(record(count)) == Measured(counts=frozenset("n"), refinable=True)
     assert measured_of(record(count, middle)) == Measured(frozenset("m"), frozenset("n"))
     assert not measured_of({**record(count), "tables": 2}).refinable
@@ -68,7 +73,9 @@ def test_an_answer_with_caps_says_that_what_they_leave_out_is_not_in_its_interva
 
 
 def test_the_quote_of_a_mean_is_told_for_a_group_of_usual_size_and_no_wider_than_its_bounds() -> None:
-    quote = {"admitted": True, "confidence": "19/20", "keys": "none", "standing": {}, "margins": {"mean": "9.5 / n"}}
+    margins = {"mean": "9.5 / n"}
+    mean = Quote("query", "", "ε = 0.1", gt.PureDP("0.1"), None, None, True, Confidence("0.95"), margins=margins)
+    quote = json.loads(mean.to_json()) | {"standing": {}}
     assert quote_view(quote, Form())["margins"] == [("mean", "± 0.0095 if a group has 1,000 rows")]
     wide = quote_view({**quote, "margins": {"mean": "3e6 / n"}, "spans": {"mean": 500}}, Form())
     assert wide["margins"] == [("mean", "± 500 if a group has 1,000 rows")]

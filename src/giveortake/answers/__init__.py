@@ -2,5 +2,6 @@
 
 from giveortake.answers.answer import Answer, Estimate, Stream
 from giveortake.answers.column import Column
+from giveortake.answers.differences import Difference, difference
 
-__all__ = ["Answer", "Column", "Estimate", "Stream"]
+__all__ = ["Answer", "Column", "Difference", "Estimate", "Stream", "difference"]

@@ -1,6 +1,5 @@
 """The pages of releases: the list, one release, refining it, and what changed between two.
 
-- The difference of two releases, row by row: how much each number changed, with an interval that holds the change.
 - What a release measures, which of its numbers are uncertain, and what spend would narrow them.
 - The pages themselves.
 """
@@ -11,16 +10,15 @@ import asyncio
 import json
 import math
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 from urllib.parse import quote as in_address
 
-from giveortake.answers.column import NUMBERS, Column
+from giveortake.answers.differences import Difference, difference
 from giveortake.answers.text import number_text, printable
 from giveortake.codec import fraction_text
 from giveortake.errors import InvalidParameter, QueryRefused
-from giveortake.exact import decimal, decimal_down, decimal_up, percent
+from giveortake.exact import decimal, percent
 from giveortake.ledger.rules.releases import minute, price_of, request_text, without_repeats
 from giveortake.plan.aggregates import AggregateKind
 from giveortake.plot.svg import brief
@@ -31,6 +29,7 @@ from giveortake.server.console.views import (
     CURRENCIES,
     CURRENCY,
     NONCE,
+    Balance,
     Form,
     answer_of,
     answer_view,
@@ -38,10 +37,7 @@ from giveortake.server.console.views import (
     at,
     currency_of,
     exactly,
-    fitting,
     key_of,
-    most_of,
-    needed,
     nonce_of,
     page,
     parsed_number,
@@ -55,144 +51,14 @@ from giveortake.server.console.views import (
 )
 from giveortake.server.responses import Refusal, malformed
 from giveortake.server.routes import PLACE, RELEASE, Call, Result, Route, Schema, object_of, text
+from giveortake.session.proposals import narrowing
 from giveortake.wire.documents import quote_of, release_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from giveortake.answers import Answer
-    from giveortake.answers.column import Value
     from giveortake.ledger import ReleaseRecord
-
-
-_TWICE = "has several rows with the same keys: they cannot be told apart"
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """What changed from one release to another: keys, a column for each common estimate, and what has no match."""
-
-    keys: tuple[Column, ...]
-    estimates: tuple[Column, ...]
-    before: tuple[Column, ...]
-    after: tuple[Column, ...]
-    confidence: Fraction
-    together: bool  # whether all intervals hold together with that confidence, or each by itself
-    only_before: int
-    only_after: int
-    left_aside: tuple[str, ...]
-    notes: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.estimates[0])
-
-    @property
-    def certain(self) -> tuple[bool, ...]:
-        """For each row, whether the interval of the first difference lies on one side of zero."""
-        return tuple(_beside_zero(low, high) for _, low, high in self.estimates[0].triples())
-
-
-def difference(before: Answer, after: Answer) -> Difference:
-    """`after` minus `before`, for rows with the same keys and estimates of the same name, in the order of `after`.
-
-    Guarantee [union bound]: where the intervals of two numbers hold with confidence 1 − α and 1 − β, the interval from
-    `low − other's high` to `high − other's low` holds the difference with at least 1 − α − β, however the noises hang
-    together. Two releases may share noise (one refines the other), so nothing is won by calling them independent: that
-    would raise 90 % to 90.25 % at most. Where both state their confidence for all cells together, so does the result.
-    Rounding of numbers: the ends go to the next float outwards.
-    """
-    names = [key.name for key in after.keys]
-    if sorted(names) != sorted(key.name for key in before.keys):
-        raise QueryRefused(
-            "these two releases are grouped by different columns", hint="compare answers that are grouped alike"
-        )
-    columns_before = {column.name: column for column in before.estimates}
-    common = [
-        column.name
-        for column in after.estimates
-        if column.name in columns_before and {column.kind, columns_before[column.name].kind} <= NUMBERS
-    ]
-    if not common:
-        raise QueryRefused(
-            "these two releases have no column of numbers with the same name", hint="give both the same names, with AS"
-        )
-    rows_before, rows_after = _row_indices(before, names), _row_indices(after, names)
-    shared = [key for key in rows_after if key in rows_before]
-    indices_after, indices_before = [rows_after[key] for key in shared], [rows_before[key] for key in shared]
-    new = [_selected_rows(after[name], indices_after) for name in common]
-    old = [_selected_rows(before[name], indices_before) for name in common]
-    missed = (1 - Fraction(before.confidence)) + (1 - Fraction(after.confidence))
-    everything = {column.name for column in (*before.estimates, *after.estimates)}
-    return Difference(
-        keys=tuple(_selected_rows(after[name], indices_after) for name in names),
-        estimates=tuple(_difference(a, b) for a, b in zip(new, old, strict=True)),
-        before=tuple(old),
-        after=tuple(new),
-        confidence=max(Fraction(0), 1 - missed),
-        together=before.confidence.over == after.confidence.over == "answer",
-        only_before=len(rows_before) - len(shared),
-        only_after=len(rows_after) - len(shared),
-        left_aside=tuple(sorted(everything - set(common))),
-        notes=tuple(_notes(before, after)),
-    )
-
-
-def _notes(before: Answer, after: Answer) -> list[str]:
-    if before.release_id == after.release_id:
-        return ["both are the same release: every difference is zero, and the intervals say nothing"]
-    if before.caps != after.caps:
-        first, second = (printable(str(answer.caps or "everything of a person counts")) for answer in (before, after))
-        return [f"they count differently: {first} in the first, {second} in the second; part of a change may be that"]
-    return []
-
-
-def _row_indices(answer: Answer, names: Sequence[str]) -> dict[tuple[Value, ...], int]:
-    keys = zip(*(answer[name] for name in names), strict=True) if names else [()] * len(answer)
-    indices: dict[tuple[Value, ...], int] = {}
-    for index, key in enumerate(keys):
-        if key in indices:
-            raise InvalidParameter("releases", "one of them", _TWICE)
-        indices[key] = index
-    return indices
-
-
-def _selected_rows(column: Column, indices: Sequence[int]) -> Column:
-    rows = list(column.triples())
-    values, lows, highs = ([rows[index][part] for index in indices] for part in range(3))
-    if not column.has_interval:
-        return Column(column.name, values, kind=column.kind)
-    return Column(column.name, values, lows, highs, kind=column.kind)
-
-
-def _difference(after: Column, before: Column) -> Column:
-    values, lows, highs = [], [], []
-    for (value, low, high), (other, other_low, other_high) in zip(after.triples(), before.triples(), strict=True):
-        values.append(_minus(value, other, 0))
-        lows.append(_minus(low, other_high, -1))
-        highs.append(_minus(high, other_low, 1))
-    return Column(after.name, values, lows, highs, kind="nothing")
-
-
-def _minus(value: Value, other: Value, outwards: int) -> int | float | None:
-    """A difference; that of floats goes to the next float outwards, so that no interval shrinks by rounding."""
-    if isinstance(value, int) and isinstance(other, int):
-        return value - other
-    if value is None or other is None:
-        return None
-    a, b = _float(value), _float(other)
-    if math.isnan(a) or math.isnan(b) or (math.isinf(a) and a == b):
-        return None if outwards == 0 else outwards * math.inf
-    change = a - b
-    return math.nextafter(change, outwards * math.inf) if outwards and math.isfinite(change) else change
-
-
-def _float(value: Any) -> float:
-    return float(value) if isinstance(value, int | float | Decimal) else math.nan
-
-
-def _beside_zero(low: Value, high: Value) -> bool:
-    return isinstance(low, int | float) and isinstance(high, int | float) and (low > 0 or high < 0)
 
 
 _COUNTS = frozenset(kind.value for kind in AggregateKind if kind.name.startswith("COUNT"))
@@ -236,7 +102,6 @@ def kinds_of(formula: Any) -> Iterator[str]:
 
 
 _TOLD = 3  # cells
-_WORTH = 0.9  # of a margin: what narrows it less is not proposed
 
 
 def uncertain(answer: Answer, form: Form, standing: Mapping[str, Any] | None, measured: Measured) -> list[str]:
@@ -269,23 +134,20 @@ def advice(answer: Answer, form: Form, standing: Mapping[str, Any] | None, measu
 
     Answers are averaged by their precision, so that a refinement halves a margin for less than a new question does.
     """
-    paid, left = _paid(answer, form), most_of(standing, form.currency)
-    if paid is None or left is None or left <= 0:
+    paid = _paid(answer, form)
+    left = None if standing is None else Balance.of_standing(standing).greatest(form.currency)
+    way = None if paid is None else narrowing(paid, left, form.currency, refinable=measured.refinable)
+    if way is None:
         return []
     sign = CURRENCIES[form.currency]
-    anew = needed(paid, form.currency, Fraction(1, 2), refines=False)
-    more = needed(paid, form.currency, Fraction(1, 2), refines=True)
-    if measured.refinable and Fraction(decimal_up(more, 2)) <= left:
-        return [f"A refinement for an additional {sign} = {decimal_up(more, 2)} would about halve that."]
-    if anew <= left:
+    if not way.refines:
         halves = "about halve that" if not measured.quantiles else "about halve how many ranks away its ends are"
-        return [f"A new question for {sign} = {decimal(anew, 4)} would {halves}."]
-    power = 1 if form.currency == "rho" else 2
-    narrowed = float(1 + (left / paid) ** power) ** -0.5
-    if measured.refinable and narrowed <= _WORTH:
-        least = f"{sign} = {decimal_down(left, 3)}"
-        return [f"A refinement for all that is left, {least}, would narrow that to about {100 * narrowed:.0f} % of it."]
-    return []
+        return [f"A new question for {sign} = {decimal(way.spend, 4)} would {halves}."]
+    if way.part == Fraction(1, 2):
+        return [f"A refinement for an additional {sign} = {decimal(way.spend)} would about halve that."]
+    least = f"{sign} = {decimal(way.spend)}"
+    part = f"{float(100 * way.part):.0f} %"
+    return [f"A refinement for all that is left, {least}, would narrow that to about {part} of it."]
 
 
 def _paid(answer: Answer, form: Form) -> Fraction | None:
@@ -319,7 +181,7 @@ async def refinement(call: Call, form: Form, answer: Answer, record: dict[str, A
         return {"spend": form.spend, "paid": True}
     if not form.sql:
         standing: Any = await patiently(analyst_routes.budget, at(call))
-        most = most_of(standing, form.currency)
+        most = Balance.of_standing(standing).greatest(form.currency)
         additional = parsed_number(form.spend)
         if additional is None:
             raise malformed("the additional spend is no number", "write a number as 0.1")
@@ -480,7 +342,7 @@ async def _release_page(call: Call, notice: Notice | None, spend_form: Form | No
             },
             refinable=measured.refinable,
             refinement=quote,
-            fits=fitting(standing, refining_form.currency),
+            fits=Balance.of_standing(standing).fitting(refining_form.currency),
             form=replace(refining_form, nonce=nonce_of(call.body)),
             snippets=snippets(name, form.sql, form.terms) if form.sql else [],
             notice=notice,

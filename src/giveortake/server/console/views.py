@@ -32,13 +32,14 @@ from giveortake.answers.render import shown_cells
 from giveortake.answers.text import printable
 from giveortake.engines.sql.dialect import double_quoted
 from giveortake.errors import InvalidParameter
-from giveortake.exact import decimal, decimal_down, percent, rational, rough_percent, sqrt_down, sqrt_up
+from giveortake.exact import decimal, percent, rational, rough_percent
 from giveortake.ledger.rules.releases import stated
 from giveortake.plot.svg import MOST_ROWS, bars, brief, figure
-from giveortake.privacy import ApproxDP, Guarantee, PureDP
+from giveortake.privacy import Guarantee
 from giveortake.server.console.charts import USUAL_ROWS, margin_number, meter
 from giveortake.server.responses import Refusal
 from giveortake.server.routes import Reply, object_of, text
+from giveortake.session.proposals import converted, greatest_spend, rounded
 from giveortake.wire.documents import quote_of
 
 if TYPE_CHECKING:
@@ -141,20 +142,6 @@ def static_file(name: str) -> bytes:
 CURRENCIES = {"epsilon": "ε", "approximate": "ε", "rho": "ρ", "mu": "μ"}  # and the sign of each
 NAMES = {"epsilon": "ε", "approximate": "ε and δ", "rho": "ρ", "mu": "μ"}
 _TERMS = {"epsilon": "epsilon", "approximate": "epsilon", "rho": "rho", "mu": "mu"}
-_USUAL_DELTA = "1e-9"
-_LEAST = Fraction(1, 1000)  # below which nothing is proposed
-
-
-def offered(promise: Mapping[str, Any] | None) -> dict[str, str]:
-    """The currencies in which a budget can be spent: a pure ε has no price for Gaussian noise, all others have."""
-    pure = promise is None or isinstance(codec.read(Guarantee, dict(promise)), PureDP)
-    return {"epsilon": NAMES["epsilon"]} if pure else dict(NAMES)
-
-
-def usual_delta(promise: Mapping[str, Any] | None) -> str:
-    """A δ for one question: a hundredth of the budget's, if it has one."""
-    budget = None if promise is None else codec.read(Guarantee, dict(promise))
-    return decimal(budget.delta / 100) if isinstance(budget, ApproxDP) else _USUAL_DELTA
 
 
 def terms_of(currency: str, spend: str, delta: str) -> dict[str, str]:
@@ -187,54 +174,39 @@ def parsed_number(spend: str) -> Fraction | None:
         return None
 
 
-def converted(spend: str, before: str, now: str) -> str:
-    """About the same noise in another currency: a first proposal, which the quote then prices.
+@final
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """What a standing says of a budget: its guarantee, what is left in its own currency, and the greatest ε."""
 
-    >>> converted("0.2", "epsilon", "rho"), converted("0.02", "rho", "mu"), converted("x", "mu", "rho")
-    ('0.02', '0.2', 'x')
-    """
-    number = parsed_number(spend)
-    if number is None or number <= 0 or (before == "rho") == (now == "rho"):
-        return spend
-    amount = float(number)
-    return f"{amount**2 / 2 if now == 'rho' else math.sqrt(2 * amount):.3g}"
+    budget: Guarantee | None
+    remaining: Fraction | None
+    affordable: Fraction | None
 
-
-def needed(paid: Fraction, currency: str, part: Fraction, *, refines: bool) -> Fraction:
-    """The spend that makes intervals about `part` as wide: of a new question, or in addition to what was paid.
-
-    >>> half, one = Fraction(1, 2), Fraction(1)
-    >>> needed(one, "epsilon", half, refines=False), needed(one, "rho", half, refines=True)
-    (Fraction(2, 1), Fraction(3, 1))
-    """
-    whole = paid / part**2 if currency == "rho" else paid / part
-    if not refines:
-        return whole
-    return whole - paid if currency == "rho" else sqrt_up(whole**2 - paid**2)
-
-
-def most_of(standing: Mapping[str, Any] | None, currency: str) -> Fraction | None:
-    """The greatest spend in a currency that a budget still admits; None where no one number says it."""
-    if standing is None:
-        return None
-    if currency == "epsilon":
+    @classmethod
+    def of_standing(cls, standing: Mapping[str, Any]) -> Balance:
+        """Read a standing as the service describes it."""
+        promise, exactly = standing.get("promise"), (standing.get("remaining") or {}).get("exactly")
         left = standing.get("affordable_exactly") or standing.get("affordable")
-        return None if left is None else Fraction(str(left))
-    exactly, sign = (standing.get("remaining") or {}).get("exactly"), str(standing.get("budget") or "")[:1]
-    if exactly is None or sign != CURRENCIES[currency] or currency == "approximate":
-        return None
-    rest = Fraction(exactly)
-    return rest if currency == "rho" else sqrt_down(rest)  # μ² is what adds up
+        return cls(
+            None if promise is None else codec.read(Guarantee, dict(promise)),
+            None if exactly is None else Fraction(exactly),
+            None if left is None else Fraction(str(left)),
+        )
 
+    def greatest(self, currency: str) -> Fraction | None:
+        """The greatest spend in a currency that still fits; None where no one number says it."""
+        return greatest_spend(self.budget, currency, remaining=self.remaining, affordable=self.affordable)
 
-def fitting(standing: Mapping[str, Any], currency: str) -> str | None:
-    """The greatest spend that still fits, rounded down for a form; None if it is unknown, or buys nothing.
+    def fitting(self, currency: str) -> str | None:
+        """The greatest spend that still fits, for a form; None if it is unknown, or buys nothing.
 
-    >>> fitting({"affordable": 0.19999}, "epsilon"), fitting({"affordable": 0.0004}, "epsilon"), fitting({}, "rho")
-    ('0.199', None, None)
-    """
-    most = most_of(standing, currency)
-    return None if most is None or most < _LEAST else decimal_down(most, 3)
+        >>> nothing_more = Balance.of_standing({"affordable": 0.19999})
+        >>> nothing_more.fitting("epsilon"), nothing_more.fitting("rho")
+        ('0.199', None)
+        """
+        spend = rounded(self.greatest(currency))
+        return None if spend is None else decimal(spend)
 
 
 _OTHERS = ("confidence", "caps", "rows_per_person", "groups_per_person", "rows_per_group", "n")
@@ -281,7 +253,10 @@ class Form:
         """The form that was sent, without blanks. A new currency gets a spend of about the same noise."""
         fields = {name: body.get(name, "").strip() for name in _FIELDS}
         currency = body.get("currency", "epsilon")
-        spend = converted(fields["spend"] or _SPEND, body.get("before", currency), currency)
+        before, spend = body.get("before", currency), fields["spend"] or _SPEND
+        number = parsed_number(spend)
+        if number is not None and number > 0 and before != currency:
+            spend = decimal(converted(number, before, currency), 3)
         return cls(
             sql=body.get("sql", "").strip(), nonce=nonce_of(body), **{**fields, "spend": spend, "currency": currency}
         )

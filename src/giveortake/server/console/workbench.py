@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 from urllib.parse import quote as in_address
 
-from giveortake import codec
 from giveortake.advice import FIELDS
 from giveortake.answers.terms import CAP_TERMS
-from giveortake.privacy import ZCDP, GaussianDP, Guarantee
+from giveortake.exact import decimal
 from giveortake.server import analyst_routes
 from giveortake.server.console.charts import curve_chart, curve_table
 from giveortake.server.console.login import EDITED, EXHAUSTED, NO_LONGER_FREE, Notice, notice_of
 from giveortake.server.console.release_pages import Measured, form_of_question, measured_of, record_of, uncertain
 from giveortake.server.console.views import (
     ASKED,
+    NAMES,
+    Balance,
     Form,
     answer_of,
     answer_view,
     at,
     cap_of_examples,
     examples,
-    fitting,
     is_exhausted,
     is_paid,
-    offered,
     page,
     parsed_number,
     patiently,
@@ -37,12 +34,12 @@ from giveortake.server.console.views import (
     see,
     snippets,
     standing_view,
-    usual_delta,
     version_digest,
     words,
 )
 from giveortake.server.responses import Refusal
 from giveortake.server.routes import RELEASE, Call, Result, Route
+from giveortake.session.proposals import currencies, first_spend, usual_delta
 
 _FREE = "free"
 
@@ -70,10 +67,11 @@ async def pressed(call: Call) -> Result:
     name = call.path["dataset"]
     if form.currency == "approximate" and not form.delta:
         described: Any = await patiently(analyst_routes.outline, at(call))
-        form = replace(form, delta=usual_delta(described["promise"]))
+        budget = Balance.of_standing({"promise": described["promise"]}).budget
+        form = replace(form, delta=decimal(usual_delta(budget)))
     if do == "fit":
         described = await patiently(analyst_routes.outline, at(call))
-        form = replace(form, spend=fitting(described["standing"], form.currency) or form.spend)
+        form = replace(form, spend=Balance.of_standing(described["standing"]).fitting(form.currency) or form.spend)
     refusal = unseen = None
     if do == "ask":
         try:
@@ -142,7 +140,7 @@ def _workbench_page(call: Call, outline: Any, form: Form, **parts: Any) -> Resul
         dataset=call.path["dataset"],
         it={**outline, "name": call.path["dataset"]},
         form=form,
-        currencies=offered(outline["promise"]),
+        currencies={name: NAMES[name] for name in currencies(Balance.of_standing(outline).budget)},
         words=json.dumps(words(outline)),
         examples=examples(outline),
         cap=cap_of_examples(outline),
@@ -152,7 +150,7 @@ def _workbench_page(call: Call, outline: Any, form: Form, **parts: Any) -> Resul
         curve_table=None if curve is None else curve_table(curve),
         standing=standing_view(standing, None if quote is None or is_paid(quote) else quote, form.price),
         answer=None if content is None else _answered(content, form, standing, parts["measured"]),
-        fits=fitting(standing, form.currency),
+        fits=Balance.of_standing(standing).fitting(form.currency),
         refinable=content is not None and parts["measured"].refinable,
         snippets=snippets(call.path["dataset"], form.sql, form.terms),
         notice=notice,
@@ -180,13 +178,9 @@ def _notice_of(refused: Refusal, outline: Any) -> Any:
 
 def _first(outline: Any) -> Form:
     """An empty form in the budget's own currency, with a round spend of about an eighth of what is left."""
-    left, exactly = outline["standing"].get("affordable"), (outline["standing"].get("remaining") or {}).get("exactly")
-    promise = None if outline["promise"] is None else codec.read(Guarantee, outline["promise"])
-    if isinstance(promise, ZCDP) and exactly is not None and Fraction(exactly) > 0:
-        return Form(currency="rho", spend=f"{float(Fraction(exactly)) / 64:.1g}")
-    if isinstance(promise, GaussianDP) and exactly is not None and Fraction(exactly) > 0:
-        return Form(currency="mu", spend=f"{math.sqrt(Fraction(exactly)) / 8:.1g}")
-    return Form() if not left or is_exhausted(left) else Form(spend=f"{left / 8:.1g}")
+    balance = Balance.of_standing({"promise": outline["promise"], **outline["standing"]})
+    first = first_spend(balance.budget, remaining=balance.remaining, affordable=balance.affordable)
+    return Form() if first is None else Form(currency=first[0], spend=decimal(first[1]))
 
 
 def _number(form: Form) -> str | None:
