@@ -183,7 +183,7 @@ def test_a_year_that_is_a_key_has_no_comma_in_it_on_any_face() -> None:
 
 
 def test_where_caps_apply_every_face_says_that_intervals_cover_the_noise_alone() -> None:
-    of_caps = "intervals hold with 95 % each for the noise; what caps leave out is not in them"
+    of_caps = "intervals hold with 95 % each for the noise; they do not cover truncation by caps"
     capped = Answer(
         [Column("n", [5.0], [4.0], [6.0])],
         recipe={"contributions": "at most 4 rows of a person"},

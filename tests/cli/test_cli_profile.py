@@ -38,7 +38,7 @@ def test_a_profile_is_kept_and_best_caps_are_chosen_by_it(trips: Path, capsys: p
     assert "profile" in refused
     options = ("--epsilon", "100", "--by", "region", "--columns", "amount", "--most-rows", "100")
     text = told(capsys, "profile", str(trips), *SAID, *options)
-    assert re.search(r"rows of a person +left out, about +at least +at most *\n→ +1( +\S+ %){3} *\n +\d+ ", text)
+    assert re.search(r"rows of a person +cut, about +at least +at most *\n→ +1( +\S+ %){3} *\n +\d+ ", text)
     assert "--rows-per-person 1 --groups-per-person 1 --rows-per-group 1:" in unwrapped(text)
     assert "--caps best" in unwrapped(text)
     assert "0 to 400" in unwrapped(text)  # the declared bounds, which are as narrow as those found, 0 to 512
@@ -57,7 +57,7 @@ def test_a_profile_is_kept_and_best_caps_are_chosen_by_it(trips: Path, capsys: p
     shown = told(capsys, "quote", str(trips), question, *SAID, "--epsilon", "0.001", "--caps", "best", "--n", "5")
     assert "worthless" in shown
     answered = told(capsys, "query", str(trips), question, *SAID, "--epsilon", "100", "--caps", "best")
-    assert "left out" in answered  # and how much
+    assert "the caps cut" in answered  # and how much
 
 
 def test_a_profile_is_quoted_without_a_ledger(trips: Path, capsys: pytest.CaptureFixture[str]) -> None:

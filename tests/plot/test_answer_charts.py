@@ -213,7 +213,7 @@ def test_the_caption_says_what_intervals_do_not_cover_on_lines_as_wide_as_the_ch
     columns = [Column("k", ["a"]), estimate([1.0]), estimate([2.0], name="total")]
     for some, wide in ((columns[:2], 74), (columns, 148)):
         lines = Answer(some, recipe=said, notes=("word " * 60,)).plot().to_dict()["title"]["subtitle"]
-        assert "what caps leave out" in " ".join(lines)
+        assert "truncation by caps" in " ".join(lines)
         assert wide - 8 < max(map(len, lines)) <= wide
 
 

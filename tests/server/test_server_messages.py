@@ -69,7 +69,7 @@ def test_every_question_has_a_key_of_its_own_in_the_code_that_is_taken_along() -
 def test_an_answer_with_caps_says_that_what_they_leave_out_is_not_in_its_intervals() -> None:
     assert "Intervals cover the noise." in answer_view(Answer(UNSURE), Measured())["counts"]
     capped = answer_view(Answer(UNSURE, caps=Caps(rows_per_person=4)), Measured())["counts"]
-    assert "Intervals cover the noise; what caps leave out is not in them." in capped
+    assert "Intervals cover the noise; they do not cover truncation by caps." in capped
 
 
 def test_the_quote_of_a_mean_is_told_for_a_group_of_usual_size_and_no_wider_than_its_bounds() -> None:

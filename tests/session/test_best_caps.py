@@ -214,4 +214,4 @@ def test_caps_without_a_profile_leave_out_what_is_not_known_and_that_is_said() -
         assert answer.left_out is not None
         assert not answer.left_out.is_known
         assert str(answer.left_out) in answer.notes
-        assert "not known" in str(answer)
+        assert "unknown" in str(answer)

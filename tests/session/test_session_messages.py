@@ -105,7 +105,7 @@ def test_every_face_says_what_counts_and_never_how_many_rows_belong_to_nobody() 
         terms: dict[str, Any] = {"epsilon": "1/2", "groups_per_person": 2, "rows_per_group": 2}
         quote, answer = query.quote(**terms), query.answer(**terms)
         capped, _, unknown = answer.notes
-        assert unknown.startswith("how much the caps leave out is not known: no profile of the table was at hand")
+        assert unknown.startswith("truncation bias unknown: no profile of the table was at hand")
         assert unknown in str(quote)
         faces = [str(quote), str(answer), repr(answer), answer._repr_html_(), answer.to_json(), capped]
         faces += [str(answer.plot().to_dict()), str(answer.recipe["contributions"]), str(answer.caps)]  # type: ignore[call-overload]
@@ -121,8 +121,8 @@ def test_a_counter_says_that_intervals_are_for_the_noise_and_what_the_cap_leaves
         asked = s.counter("day", horizon=3)
         counter = asked.answer(mu="1/10")
         for face in (str(asked.quote(mu="1/10")), repr(counter.next()), counter.next().to_html()):
-            assert "for the noise; what caps leave out is not in them" in face
-            assert "how much the caps leave out is not known" in face
+            assert "for the noise; they do not cover truncation by caps" in face
+            assert "truncation bias unknown" in face
     with session(unit=gt.ROW) as s:
         alone = s.counter("day", horizon=3)
         assert "for the noise" not in f"{alone.quote(mu='1/10')}{alone.answer(mu='1/10').next()}"

@@ -77,7 +77,7 @@ def _cell(content: str) -> str:
 
 _MOST_ROWS = 20
 _FARTHEST = 10**300
-FOR_NOISE = " for the noise; what caps leave out is not in them"
+FOR_NOISE = " for the noise; they do not cover truncation by caps"
 _BAR = (
     "position:relative;display:inline-block;width:120px;height:9px;background:#eee;vertical-align:middle;margin:0 8px"
 )

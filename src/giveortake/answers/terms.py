@@ -277,7 +277,7 @@ class CapLine:
         low, high, estimate = (rough_percent(share, 2) for share in (self.low, self.high, self.estimate))
         span = f"{low} to {high}" if self.high < 1 else f"at least {low}"
         return (
-            f"{self.caps}: ± {self.margin:,.0f} rows of noise, about {estimate} left out ({span}); "
+            f"{self.caps}: ± {self.margin:,.0f} rows of noise, about {estimate} cut ({span}); "
             f"an error of about {self.error:,.0f} rows {'in a group' if self.grouped else 'in all'}"
         )
 
@@ -313,11 +313,11 @@ class LeftOut:
 
     def __str__(self) -> str:
         if self.low is None or self.high is None or self.estimate is None:
-            return f"how much the caps leave out is not known: {self.why}"
+            return f"truncation bias unknown: {self.why}"
         sure = f"with {percent(self.confidence)}, for all caps together"
         if self.high == 0:
-            return f"the caps leave no row out{f': {self.why}' if self.why else ''}"
-        about = f"{self.about} of the rows are left out"
+            return f"the caps cut no row{f': {self.why}' if self.why else ''}"
+        about = f"the caps cut {self.about} of the rows"
         if self.high >= 1:
             reason = f"; {self.why}" if self.why else ""
             return f"{about}, at least {rough_percent(self.low, 2)} ({sure}){reason}"

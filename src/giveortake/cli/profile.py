@@ -92,7 +92,7 @@ def _left_out(profile: Profile, advised: int) -> Table:
     lines = [int(line["cap"]) for line in profile.lines()]
     step = max(1, len(lines) // _SHOWN)
     table = Table("", pad_edge=False, box=None)
-    for title in ("rows of a person", "left out, about", "at least", "at most"):
+    for title in ("rows of a person", "cut, about", "at least", "at most"):
         table.add_column(title, justify="right")
     for index, cap in enumerate(lines):
         if index % step == 0 or cap == advised:
@@ -142,7 +142,7 @@ COMMAND = Command(
     summary="release how many rows people have, once, to choose caps by",
     description=(
         "Release how many rows (and groups, and how large numbers) people have, in bins, with noise; the ledger keeps\n"
-        "it. From then on `giveortake quote` and `query` say what their caps leave out, and --caps best chooses."
+        "it. From then on `giveortake quote` and `query` say what their caps cut, and --caps best chooses."
     ),
     examples=(
         "giveortake profile trips.parquet --unit user_id --budget 1 --epsilon 0.1",

@@ -63,10 +63,10 @@ def show(out: Console, session: Session, quote: Quote) -> None:
 
 
 def _caps(lines: tuple[CapLine, ...]) -> Table:
-    """Other caps to compare: their noise, what they leave out, and the error of both; the least is marked."""
+    """Other caps to compare: their noise, what they cut, and the error of both; the least is marked."""
     table = Table("", "caps", pad_edge=False, box=None)
     scope = "in a group" if lines[0].grouped else "in all"
-    for title in ("noise, rows", "left out, about", f"error, rows {scope}"):
+    for title in ("noise, rows", "cut, about", f"error, rows {scope}"):
         table.add_column(title, justify="right")
     least = min(line.error for line in lines)
     for line in lines:

@@ -95,8 +95,8 @@ def _dots(dots: list[tuple[str, str, float]], shapes: dict[str, str], measure: s
 
 
 _TICKS = [0, *(10**power for power in range(13))]
-_BAND = "rows left out, at least and at most"
-_PARTS = {"noise": "margin of the noise", "bias": "rows left out, about", "error": "both together"}
+_BAND = "rows cut, at least and at most"
+_PARTS = {"noise": "margin of the noise", "bias": "rows cut, about", "error": "both together"}
 
 
 class Sizes(Protocol):

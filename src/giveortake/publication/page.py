@@ -191,7 +191,7 @@ def _how_sure(answer: Answer) -> list[Markup]:
             "p",
             "A number is a mark, its interval the bar around it. It holds the number without noise with "
             f"{confidence} probability{joint_note}. Intervals cover the noise that protects people. They do not "
-            "cover sampling error, nor what the caps leave out.",
+            "cover sampling error, nor truncation by caps.",
             class_="note",
         )
     ]

@@ -212,7 +212,7 @@ def published(record: ReleaseRecord, answer: Answer, query: str, table_index: in
         (answer.release_id or record.id, "the release that these numbers belong to"),
         (float(Fraction(answer.confidence)), f"confidence of the intervals: {sure_of(answer)}"),
         ("" if answer.guarantee is None else str(answer.guarantee), "what was promised to whom"),
-        (caps_of(answer), "how much of one person counts; intervals do not cover what is left out"),
+        (caps_of(answer), "how much of one person counts; intervals do not cover truncation"),
     )
     for name, (value, comment) in zip(PROVENANCE_COLUMNS, provenance, strict=True):
         columns.append((Column(name, [value] * rows, kind="float" if name == "confidence" else "text"), comment))

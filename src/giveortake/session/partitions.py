@@ -68,7 +68,7 @@ class Part:
         if self.keep is None:
             return None
         return (
-            f"each person counts in {self.keep} of the parts, and rows in others are left out: sums over parts are too "
+            f"each person counts in {self.keep} of the parts, and rows in others are cut: sums over parts are too "
             "low; parts_per_person= keeps more, at a higher price"
         )
 

@@ -90,7 +90,7 @@ class Quote:
         lines += [] if self.keys is None else [f"keys: {self.keys}"]
         lines += [] if self.contributions is None else [f"contributions: {self.contributions}"]
         if self.left_out is not None:
-            lines += [f"left out: {self.left_out}", *(f"  {line}" for line in self.left_out.lines)]
+            lines += [f"truncation: {self.left_out}", *(f"  {line}" for line in self.left_out.lines)]
         lines += [] if self.worthless is None else [f"worthless: {self.worthless}"]
         lines += [] if self.doubt is None else [f"doubt: {self.doubt}"]
         lines += [f"note: {note}" for note in self.notes]

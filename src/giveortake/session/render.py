@@ -105,7 +105,7 @@ def quote_facts(quote: Quote) -> list[tuple[str, str]]:
         *(
             []
             if left_out is None
-            else [("left out", str(left_out)), *_continued("caps", list(map(str, left_out.lines)))]
+            else [("truncation", str(left_out)), *_continued("caps", list(map(str, left_out.lines)))]
         ),
         *_continued("note", list(quote.notes)),
         *_continued("cheaper", list(quote.advice)),

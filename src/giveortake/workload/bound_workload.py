@@ -707,7 +707,7 @@ class BoundWorkload:
             notes.append(
                 f"persons longer than norm = {decimal(self.norm)} are scaled down to it, in all tables alike: "
                 "the length is the root of the sum of the squares of a person's counts in the cells of a table, its "
-                "mean over tables weighed by their noise; how much that leaves out is not known"
+                "mean over tables weighed by their noise; its truncation bias is unknown"
             )
         return [*notes, rows_without(person)]
 

@@ -84,7 +84,7 @@ def test_the_best_caps_are_taken_from_a_profile_and_a_profile_finds_bounds_of_nu
     eve.press("#sql", "Control+Enter")
     eve.wait_for_selector("#ask:not([disabled])")
     assert eve.input_value("[name=caps]") == "best"
-    assert "left out" in eve.text_content("#left-out")
+    assert "cut" in eve.text_content("#left-out")
     assert "rows of noise" in eve.text_content("#other-caps")
     before = spent(desk.service, "eve")
     eve.click("#ask")

@@ -452,7 +452,7 @@ def answer_view(answer: Answer, measured: Measured, unsure: Sequence[str] = ()) 
     lies = "the number without noise lies" if answer.confidence.over == "cell" else "all numbers without noise lie"
     caps = str(answer.caps or "everything of a person counts")
     counted = "" if any(caps in note for note in answer.notes) else sentence(caps)
-    covered = f"Intervals cover the noise{'' if answer.caps is None else '; what caps leave out is not in them'}."
+    covered = f"Intervals cover the noise{'' if answer.caps is None else '; they do not cover truncation by caps'}."
     cost = "" if answer.guarantee is None else sentence(str(answer.guarantee).partition(":")[0])
     release = answer.release_id or ""
     return {

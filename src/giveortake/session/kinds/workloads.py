@@ -59,7 +59,7 @@ _OTHER_CAPS = {
     "caps": (
         "is for a single question, and a workload has many tables",
         Advice(
-            "{profile} tells how much each number of rows leaves out; then {state} {rows_per_person}",
+            "{profile} tells how much each number of rows cuts; then {state} {rows_per_person}",
             rows_per_person=10,
         ),
     ),

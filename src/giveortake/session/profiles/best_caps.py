@@ -420,11 +420,11 @@ def _some(edges: Sequence[int], most: int) -> Sequence[int]:
     return edges[(len(edges) - 1) % step :: step]
 
 
-_IN_PART = "a profile describes the whole table, and this is a part of it"
+_IN_PART = "the profile covers the whole table, not this part of it"
 _MOST_COMPARED = 24  # measures of a question: every choice of caps prices all of them again
 _NO_PROFILE = "no profile of the table was at hand"
-_NO_PROFILE_THAT_TELLS = "a profile describes the whole table, before any filter or join"
-_OF_PERSONS = "a profile tells how many rows they leave out, and persons are counted here"
+_NO_PROFILE_THAT_TELLS = "a profile covers the whole table, before any filter or join"
+_OF_PERSONS = "a profile tells how many rows they cut, and persons are counted here"
 
 
 def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: Terms) -> Terms:
@@ -439,7 +439,7 @@ def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: T
         raise InvalidParameter(
             "caps",
             "best",
-            "goes with a spend: it weighs noise against what caps leave out, and a margin already fixes the noise",
+            "goes with a spend: it weighs noise against truncation, and a margin already fixes the noise",
             hint=Advice(
                 "{state} {epsilon} or {share} instead of the margin",
                 "{state} the caps",
@@ -560,7 +560,7 @@ def profiled_table(relation: Relation) -> tuple[str | None, str]:
         keeps = isinstance(relation, Derive) or (isinstance(relation, JoinPublic) and relation.optional)
         if not keeps:
             operation = "a filter" if isinstance(relation, Filter) else "a join, a union or a subquery"
-            why = f"the profile describes the whole table, and there is none of the table after {operation}"
+            why = f"the profile covers the whole table, not the rows after {operation}"
         relation = relation.source
     return relation.table.name, why
 

@@ -262,7 +262,7 @@ class Profile:
             cap_lines = self.lines()
             for line in cap_lines[:: max(1, len(cap_lines) // _SHOWN)]:
                 share = self.left_out(rows_per_person=int(line["cap"]))
-                lines.append(f"  rows_per_person={line['cap']:,.0f} leaves out {_span(share)}")
+                lines.append(f"  rows_per_person={line['cap']:,.0f} cuts {_span(share)}")
             caps_text = ", ".join(f"{name}={cap}" for name, cap in self.caps().items())
             lines.append(f"  {caps_text} leave 95 % of persons as they are")
         if self.bounds:
