@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.advice import Advice
 from giveortake.answers.text import printable
 from giveortake.engines.protocol import with_table
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, did_you_mean, safe_text
 from giveortake.exact import positive, rational
+from giveortake.hints import rendered
 from giveortake.ledger import Ledger
 from giveortake.ledger.discovery import MEMORY, at, beside, files_of, require_no_other_ledger
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP, unit
@@ -189,7 +189,9 @@ class Configuration:
             source = with_table(source, settings.pop("table", None)) if isinstance(source, str) else source
             return protect(source, name=self.name, **protection_arguments(settings))
         except GiveOrTakeError as error:
-            GiveOrTakeError.__init__(error, f"[{self.name}] of {self.file}: {error.message}", hint=in_toml(error.hint))
+            GiveOrTakeError.__init__(
+                error, f"[{self.name}] of {self.file}: {error.message}", hint=rendered(error.hint, "file")
+            )
             raise
 
 
@@ -431,39 +433,7 @@ def _domains(location: _Location, value: object, files: list[str]) -> dict[str, 
     return domains
 
 
-def in_toml(hint: str | None) -> str | None:
-    """A hint in the words of a TOML file, where it was one in Python's.
-
-    >>> in_toml("if every row is somebody else, unit=gt.ROW")
-    'if every row is somebody else, unit = "row"'
-    >>> in_toml('name="o_2", population="people of o"')
-    'rename the section to [o_2] and add population = "people of o"'
-    >>> in_toml(Advice("{population} says so", population="people of o")).on("command")
-    'population = "people of o" says so'
-    """
-    if isinstance(hint, Advice):
-        return hint.rewritten(
-            lambda text: _OPTION.sub(lambda match: f"{match[1].replace('-', '_')} = {match[2]}", text)
-        )
-    if hint is None:
-        return None
-    for python, toml in _TOML_OF.items():
-        hint = hint.replace(python, toml)
-    hint = re.sub(r"comes first: \((.+), (.+)\)$", r"comes first: { bounds = [\1, \2] }", hint)
-    return re.sub(r'name="([^"]*)", population=("[^"]*")', r"rename the section to [\1] and add population = \2", hint)
-
-
-_OPTION = re.compile(r'--((?:new-)?population) ("[^"]*")')  # of a command that would be told instead
 _EXAMPLE = "`giveortake init trips.csv` writes a file to begin with"
-_TOML_OF = {
-    "unit=gt.ROW": 'unit = "row"',
-    '(0, 500), categories ["north", "south"], or {"bounds": [0, 500], "nullable": False}': (
-        '{ bounds = [0, 500] }, categories ["north", "south"], or { bounds = [0, 500], nullable = false }'
-    ),
-    '(date(2024, 1, 1), date(2024, 12, 31)), or ("2024-01-01", "2024-12-31")': "{ bounds = [2024-01-01, 2024-12-31] }",
-    "numbers have numbers as bounds: (0, 500)": "numbers have numbers as bounds: { bounds = [0, 500] }",
-    "pass a larger memory=": 'allow more, such as memory = "4GB"',
-}
 _MISSING = {
     "source": 'source = "trips.parquet"',
     "unit": 'unit = "user_id", the column that names a person; or unit = "row"',

@@ -13,10 +13,10 @@ from rich.console import Console
 
 import giveortake as gt
 from cases import all_cases
-from giveortake.advice import on
 from giveortake.answers import Answer, Column
 from giveortake.answers.terms import Confidence
 from giveortake.answers.text import number_text, shown_with_margin
+from giveortake.hints import rendered
 
 
 def sample(rows: int = 3) -> Answer:
@@ -198,5 +198,5 @@ def test_where_caps_apply_every_face_says_that_intervals_cover_the_noise_alone()
 def test_who_states_a_confidence_in_percent_is_told_the_probability(said: Any, meant: str) -> None:
     with pytest.raises(gt.errors.InvalidParameter, match="strictly between 0 and 1") as told:
         Confidence(said)
-    assert on(told.value.hint, "console") == f"“Confidence”: {meant}"
-    assert on(told.value.hint, "command") == f"--confidence {meant}"
+    assert rendered(told.value.hint, "console") == f"“Confidence”: {meant}"
+    assert rendered(told.value.hint, "command") == f"--confidence {meant}"

@@ -74,7 +74,7 @@ def test_a_refusal_goes_to_stderr_without_a_traceback(
     assert cli.main(["demo"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == 'error: epsilon = 0 is not positive\n\n  hint: pass epsilon="0.1"\n'
+    assert captured.err == "error: --epsilon = 0 is not positive\n\n  hint: pass --epsilon 0.1\n"
 
 
 def test_an_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

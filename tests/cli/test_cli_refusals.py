@@ -61,7 +61,7 @@ REFUSED: list[tuple[list[str], tuple[str, ...]]] = [
     (["init", "stay.csv", "--output", "-"], ("stay.csv", "`stays.csv`")),
     (["quote", "stays.csv", "SELECT", "COUNT(*)", "FROM", "stays"], ("SELECT",)),
     (["quote", MEAN, "stays.csv", *ASKED[3:]], ("quote stays.csv",)),
-    (question("SELECT ward, COUNT(*) AS n FROM stays GROUP BY ward"), ("--delta", "--budget")),
+    (question("SELECT ward, COUNT(*) AS n FROM stays GROUP BY ward"), ("--delta", "budget")),
     (question("SELECT COUNT(*) FROM stays WHERE ward = surgery", "--domain", "ward=surgery,eyes"), ("'surgery'",)),
     (question("SELECT COUNT(*) FROM stays WHERE ward = 'a' OR ward IS NULL = 1"), ("TRUE",)),
     (["quote", "names.csv", "SELECT COUNT(DISTINCT patient id) FROM names", *ASKED[3:]], ()),

@@ -42,7 +42,7 @@ def test_an_option_names_no_second_ledger_for_a_file_that_has_one(
     for asked in (["trips.csv", *PROTECTED], ["trips.toml"]):
         capsys.readouterr()
         assert cli.main(["query", *asked, COUNT, "--epsilon", "0.6", "--ledger", "others.ledger"]) == 2
-        assert "--ledger trips.csv.ledger" in capsys.readouterr().err
+        assert "trips.csv.ledger" in capsys.readouterr().err
         assert not (folder / "others.ledger").exists()
         assert cli.main(["query", *asked, COUNT, "--epsilon", "0.1", "--ledger", ":memory:"]) == 0
 

@@ -213,7 +213,7 @@ def test_other_domains_are_named_column_by_column_with_the_way_out(place: Place)
             ledger.dataset("d", population="people", domains={"d": second})
         assert all(name in refused.value.message for name in ("'d'", "age", "amount", "code", "1 more"))
         assert refused.value.hint is not None
-        assert 'name="d_2", population="people"' in refused.value.hint
+        assert 'name="d_2" with population="people"' in refused.value.hint
         with pytest.raises(LedgerMismatch, match=r"region: .* x; .* h;"):
             ledger.dataset("d", population="people", domains={"d": {**first, "region": second["region"]}})
         with pytest.raises(LedgerMismatch, match="budget"):

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from demo_service import COUNT
-from giveortake.advice import Advice
 from giveortake.ledger import Charge
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Pure
@@ -152,7 +151,7 @@ def test_what_the_system_refuses_to_a_worker_is_told_and_memory_is_not_blamed() 
     for names in (("trips.csv",), ()):
         failed = failure(PermissionError(errno.EACCES, "Permission denied", *names))
         assert failed["message"] == ": ".join((*names, "Permission denied"))
-        assert "memory" not in str(Advice.spoken(failed["hints"]))
+        assert "memory" not in str(failed["hint"])
 
 
 # -- a pool by itself -------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast, final, get_args
 
 from giveortake import codec
-from giveortake.advice import Advice
 from giveortake.errors import InvalidParameter
 from giveortake.exact import Number, decimal, open_probability, percent, rational, rough_percent, whole
 
@@ -153,7 +152,7 @@ def _level(number: Number) -> Fraction:
     level = rational("confidence", number)
     if not 0 < level < 1:
         suggestion = decimal(level / 100, 12) if 50 <= level < 100 else "0.95"
-        hint = Advice("{confidence}", confidence=suggestion)
+        hint = f'confidence="{suggestion}"'
         raise InvalidParameter("confidence", number, "is not strictly between 0 and 1", hint=hint)
     return open_probability("confidence", number)
 

@@ -8,10 +8,10 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from giveortake import __version__
-from giveortake.advice import on
 from giveortake.cli import shell
 from giveortake.cli.shell import Commands
 from giveortake.errors import GiveOrTakeError, InvalidParameter, did_you_mean
+from giveortake.hints import parameter, rendered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,9 +74,9 @@ def _error_text(error: GiveOrTakeError, command_line: Sequence[str]) -> str:
     message = error.message
     if isinstance(error, InvalidParameter):
         option = f"--{error.name.replace('_', '-')}"
-        if any(argument.partition("=")[0] == option for argument in command_line):
-            message = error.called(option)
-    hint = on(error.hint, "command")
+        is_stated = any(argument.partition("=")[0] == option for argument in command_line)
+        message = error.called(option if is_stated else parameter(error.name, "command"))
+    hint = rendered(error.hint, "command")
     return message if hint is None else f"{message}\n\n  hint: {hint}"
 
 

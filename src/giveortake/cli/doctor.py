@@ -31,13 +31,13 @@ from rich.text import Text
 
 import giveortake as gt
 from giveortake import ledger as ledgers
-from giveortake.advice import on
 from giveortake.answers.text import printable
 from giveortake.cli.session_options import weakness
 from giveortake.cli.shell import Command, terminal
-from giveortake.configuration import configurations, in_toml
+from giveortake.configuration import configurations
 from giveortake.engines.protocol import GROUP, is_address
 from giveortake.errors import GiveOrTakeError, NotFound, did_you_mean, extra, safe_text
+from giveortake.hints import rendered
 from giveortake.ledger.chain.watermark import StateFolder, state_folder
 from giveortake.ledger.discovery import MEMORY, files_of, usual_ledger
 from giveortake.ledger.opening import rehearsal
@@ -409,7 +409,9 @@ def _configuration(path: str) -> Iterator[Finding]:
             ledgers[ledger, section.mark] = None
             refused = None if lost else refusal(section, ledger)
             if refused is not None:
-                yield Finding("configuration", f"{label}: ledger", "ill", refused.message, _hint_in_file(refused))
+                yield Finding(
+                    "configuration", f"{label}: ledger", "ill", refused.message, rendered(refused.hint, "file")
+                )
     for ledger, mark in ledgers:
         yield _ledger(ledger, mark)
 
@@ -420,13 +422,6 @@ def _reads_dates(section: Configuration) -> bool:
     ends = [end for domain in domains if isinstance(domain, Mapping) for end in domain.get("bounds", ())]
     cells = [file for file in files_of(section.settings["source"]) if Path(file).suffix.lower() in _CELLS]
     return bool(cells) and any(isinstance(end, dt.date) for end in ends)
-
-
-def _hint_in_file(refused: GiveOrTakeError) -> str | None:
-    """A hint for whoever edits a TOML file: the command's form, unless that names options."""
-    hint = in_toml(refused.hint)
-    command = on(hint, "command")
-    return hint if command is None or "--" in command else command
 
 
 def _ledgers_of(section: Configuration, path: str) -> list[str]:

@@ -13,7 +13,6 @@ from rich.text import Text
 
 from giveortake.answers.text import printable
 from giveortake.cli import session_options
-from giveortake.cli.session_options import in_options
 from giveortake.cli.shell import Command, terminal
 from giveortake.exact import decimal, rough_percent
 from giveortake.sql.refusals import in_sql
@@ -33,7 +32,7 @@ _SHOWN = 8  # lines of a table
 def run(arguments: argparse.Namespace) -> int:
     """Release the profile, or find it in the ledger, and print it."""
     wanted = {name: getattr(arguments, name) for name in ("by", "columns", "most_rows")}
-    with in_options(arguments), ExitStack() as stack:
+    with ExitStack() as stack:
         if arguments.quote:
             rehearsed, _ = stack.enter_context(session_options.rehearsed_session(arguments))
             quote = rehearsed.profile(**wanted).quote(epsilon=arguments.epsilon)

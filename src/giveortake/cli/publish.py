@@ -12,7 +12,6 @@ from giveortake import ledger as ledgers
 from giveortake.answers.text import printable
 from giveortake.cli import session_options
 from giveortake.cli.ledger import table_of
-from giveortake.cli.session_options import in_options
 from giveortake.cli.shell import Command, terminal
 from giveortake.engines.protocol import is_address
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
@@ -40,24 +39,23 @@ def run(arguments: argparse.Namespace) -> int:
         raise InvalidParameter(
             "--report", arguments.report, "is a page of one release: name it", hint="--release ID; --list shows the ids"
         )
-    with in_options(arguments):
-        releases = _releases(arguments)
-        if arguments.list:
-            terminal().print(_listed(releases) if releases else "nothing was released yet")
-        if arguments.to is None and arguments.report is None:
-            return 0
-        if not releases:
-            raise NotFound("nothing was released yet", hint="`giveortake query` releases an answer")
-        release_ids = [_whole_id(release_id, releases) for release_id in arguments.release]
-        session, _ = session_options.open_session(arguments)
-        with session:
-            if arguments.to is not None:
-                publication = publish(session, arguments.to, release=release_ids or None, schema=arguments.schema)
-                for line in str(publication).splitlines():
-                    terminal().print(Text(printable(line)))
-            if arguments.report is not None:
-                report(session, release_ids[0], arguments.report)
-                terminal().print(Text(f"{printable(arguments.report)} is a page of release {release_ids[0]}"))
+    releases = _releases(arguments)
+    if arguments.list:
+        terminal().print(_listed(releases) if releases else "nothing was released yet")
+    if arguments.to is None and arguments.report is None:
+        return 0
+    if not releases:
+        raise NotFound("nothing was released yet", hint="`giveortake query` releases an answer")
+    release_ids = [_whole_id(release_id, releases) for release_id in arguments.release]
+    session, _ = session_options.open_session(arguments)
+    with session:
+        if arguments.to is not None:
+            publication = publish(session, arguments.to, release=release_ids or None, schema=arguments.schema)
+            for line in str(publication).splitlines():
+                terminal().print(Text(printable(line)))
+        if arguments.report is not None:
+            report(session, release_ids[0], arguments.report)
+            terminal().print(Text(f"{printable(arguments.report)} is a page of release {release_ids[0]}"))
     return 0
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from giveortake.answers.text import printable
 from giveortake.cli import session_options
-from giveortake.cli.session_options import allotted_share, in_options, largest_question
+from giveortake.cli.session_options import allotted_share, largest_question
 from giveortake.cli.shell import Command, charged_since, is_closed, report, terminal
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import percent
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Charge, ask, answer; the answer goes to standard output or a file, all else to standard error."""
     kind = _format(arguments)
     text = session_options.question(arguments)
-    with in_options(arguments), ExitStack() as stack:
+    with ExitStack() as stack:
         with progress(f"loading {printable(arguments.file)}") as bar:
             weak = session_options.rehearse(arguments, text)
             session, ledger_path = session_options.open_session(arguments)

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from giveortake.answers.text import printable
 from giveortake.cli import session_options
-from giveortake.cli.session_options import allotted_share, in_options, largest_question
+from giveortake.cli.session_options import allotted_share, largest_question
 from giveortake.cli.shell import Command, terminal
 from giveortake.exact import percent, rough_percent
 from giveortake.progress import progress
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def run(arguments: argparse.Namespace) -> int:
     """Print the quote; it begins no ledger, and registers no table."""
     text = session_options.question(arguments)
-    with in_options(arguments), ExitStack() as stack:
+    with ExitStack() as stack:
         with progress(f"loading {printable(arguments.file)}"):
             session, unknown = stack.enter_context(session_options.rehearsed_session(arguments))
             quote = session.sql(text).quote(**session_options.spend_terms(arguments))

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake import ledger as ledgers
 from giveortake import session as sessions
-from giveortake.advice import on
 from giveortake.answers.terms import CAP_TERMS, TERMS
 from giveortake.configuration import configurations, parse_budget, select_section
 from giveortake.engines.protocol import is_address, with_table
@@ -59,23 +58,6 @@ CUSTODIANS = (  # options that a TOML file states instead
 )
 
 
-@contextmanager
-def in_options(arguments: argparse.Namespace) -> Iterator[None]:
-    """Make errors name options, where the library names Python's arguments."""
-    known_names = [*TERMS, *CAP_TERMS, "analyst", "key", "ledger"]
-    if Path(arguments.file).suffix.lower() != ".toml":  # a configuration speaks of its own keys
-        known_names += CUSTODIANS
-    try:
-        yield
-    except GiveOrTakeError as error:
-        hint = on(error.hint, "command")
-        is_missing = isinstance(error, InvalidParameter) and error.value is None
-        option_names = [name for name in known_names if is_missing or getattr(arguments, name, None)]
-        hint = None if hint is None else _about(error.message, _in_options(hint, known_names))
-        GiveOrTakeError.__init__(error, _in_options(error.message, option_names or ["epsilon"]), hint=hint)
-        raise
-
-
 def largest_question(affordable: Fraction) -> str:
     """A sentence on the largest question that is left.
 
@@ -105,67 +87,6 @@ def weakness(budget: Guarantee) -> str | None:
         epsilon = decimal(budget.epsilon)
         return f"ε = {epsilon} is so large that it protects hardly anybody: `giveortake explain --epsilon {epsilon}`"
     return None
-
-
-def _in_options(text: str, known_names: Sequence[str]) -> str:
-    """A message with Python's arguments written as options.
-
-    >>> _in_options('epsilon is missing: say it', TERMS), _in_options('epsilon="0.1", or margin=50', TERMS)
-    ('--epsilon is missing: say it', '--epsilon 0.1, or --margin 50')
-    >>> _in_options("pass n=, or state epsilon=", TERMS), _in_options('name="sales 2"', CUSTODIANS)
-    ('pass --n, or state --epsilon', '--name "sales 2"')
-    >>> _in_options("domains['age'] = 3 is not a domain", CUSTODIANS)
-    '--domain age = 3 is not a domain'
-    >>> _in_options("--domain name=a,b", CUSTODIANS)
-    '--domain name=a,b'
-    """
-    if "domain" in known_names and text.startswith("write bounds (0, 500)"):
-        return _DECLARED
-    names = "|".join(sorted(known_names, key=len, reverse=True))
-    text = re.sub(r"answer\(…, ([^)]*)\)", r"\1", text)
-    if "domain" in known_names:
-        text = re.sub(r"^domains\['([^']*)'\](?:\.\w+)?", r"--domain \1", text)
-        text = re.sub(r"^domains = ", "--domain = ", text)
-        text = text.replace("unit=gt.ROW", "--unit row")
-        text = re.sub(r"declare `([^`]*)` from (\S+) to (\S+)$", r"--domain \1=\2:\3", text)
-        text = text.replace("the custodian declares its domain", f"its domain is declared, {_DECLARED}")
-        text = text.replace("let the custodian declare its domain", f"declare its domain, {_DECLARED}")
-        text = re.sub(
-            r"datetime\.date\((\d+), (\d+), (\d+)\)", lambda match: str(dt.date(*map(int, match.groups()))), text
-        )
-        text = text.replace("of the grouping columns", "of the grouping columns (--domain region=north,south)")
-        text = re.sub(r"comes first: \((.+), (.+)\)$", r"comes first: \1:\2", text)
-    text = re.sub(rf"^({names}) is missing", lambda match: f"{_option(match[1])} is missing", text)
-    text = re.sub(rf"^({names}) = ", lambda match: f"{_option(match[1])} = ", text)
-
-    def as_option(match: re.Match[str]) -> str:
-        value = match["quoted"] if match["quoted"] is not None else match["bare"]
-        return f"{_option(match['name'])} {_quoted(value)}".rstrip()
-
-    no_column = r"(?<![\w',-])(?<!--domain )(?<!--domain ')"
-    text = re.sub(rf'{no_column}(?P<name>{names})=(?:"(?P<quoted>[^"]*)"|(?P<bare>[\w.]*))', as_option, text)
-    return re.sub(r"(--name [^,]*), (?=--population)", r"\1 ", text)  # as it is pasted
-
-
-def _about(message: str, hint: str) -> str:
-    """A hint with the column that the error names as its example.
-
-    >>> _about("the mean of `my fee` needs numbers", f"declare it, {_DECLARED}")
-    "declare it, such as --domain 'my fee=0:500'"
-    """
-    column = re.search(r"`([^`]+)` needs (?:numbers|bounds)", message)
-    return hint if column is None else hint.replace(_DECLARED, f"such as --domain {shlex.quote(f'{column[1]}=0:500')}")
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
-def _quoted(value: str) -> str:
-    return f'"{value}"' if " " in value else value
-
-
-_DECLARED = "such as --domain amount=0:500 or --domain region=north,south"
 
 
 _MOST_KEYS = 200  # of a column that a hint lists
@@ -322,7 +243,7 @@ def _open(arguments: argparse.Namespace, ledger: str | Ledger) -> Session:
     except LedgerMismatch as refusal:
         stated_before = _same_as_before(arguments) if refusal.field is not None else None
         if stated_before is not None:
-            GiveOrTakeError.__init__(refusal, refusal.message, hint=f"{stated_before}; {on(refusal.hint, 'command')}")
+            GiveOrTakeError.__init__(refusal, refusal.message, hint=f"{stated_before}; {refusal.hint}")
         raise
 
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final
 
 from giveortake import codec, exact
 from giveortake.accounting.pricing import noise_multiplier, priced_within
-from giveortake.advice import Advice
 from giveortake.compile.formulas import Linear, QuantileOf, Ratio
 from giveortake.compile.measures import PersonCount, RowCount
 from giveortake.compile.spend import Spend
@@ -338,8 +337,8 @@ class KeySearch:
                 "delta",
                 None,
                 "is missing: showing keys that are found in the data has a small chance to reveal one",
-                hint=Advice(
-                    "{budget_with_delta}, of which a part pays for it", "declare the domain of the grouping columns"
+                hint=(
+                    "declare the domain of the grouping columns, or use a budget with a δ, of which a part pays for it"
                 ),
             )
         if spend.delta is not None and spend.keys >= spend.delta:

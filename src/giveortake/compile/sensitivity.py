@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
-from giveortake.advice import Advice
 from giveortake.answers.terms import Caps
 from giveortake.engines.questions import Bounding
 from giveortake.errors import InvalidParameter, QueryRefused, did_you_mean
@@ -56,7 +55,7 @@ class CustodianCaps:
                 "caps",
                 role,
                 "makes caps maxima, but no cap is stated",
-                hint=Advice("{rows_per_person}", rows_per_person=4),
+                hint="rows_per_person=4",
             )
         return cls(_in_tables(caps, tables), tuple(tables), role == "maximum", of_persons)
 
@@ -101,10 +100,9 @@ class CustodianCaps:
         }
         for name, (wanted, most) in limits.items():
             if wanted is not None and most is not None and wanted > most:
-                maximum: dict[str, Any] = {name.partition(" ")[0]: most}
                 raise QueryRefused(
                     f"{name} = {wanted:,} is above the custodian's maximum of {most:,}",
-                    hint=Advice(*(f"{{{term}}}, or less" for term in maximum), **maximum),
+                    hint=f"{name.partition(' ')[0]}={most}, or less",
                 )
 
 
@@ -165,7 +163,8 @@ def _with_sources(relation: Relation, cap: Callable[[Relation], Relation], caps:
     return replace(relation, left=sources[0], right=sources[1])
 
 
-_WAYS = "{cap}, or {caps_in_groups}"
+_WAYS = "rows_per_person=10, or groups_per_person=4 with rows_per_group=4"
+_EVERYWHERE = "the custodian can say it for all questions, and a profile helps to choose"
 
 
 def unbounded(what: str, ways: tuple[str, ...] = (_WAYS,)) -> QueryRefused:
@@ -173,10 +172,9 @@ def unbounded(what: str, ways: tuple[str, ...] = (_WAYS,)) -> QueryRefused:
 
     `ways` are hints for stating the cap in the question itself.
     """
-    everywhere = "{for_all} can say it for all questions, and {profiles} helps to choose"
     return QueryRefused(
         f"one person may have any number of {what}, and no noise could hide them all: say how many count",
-        hint=Advice(*ways, everywhere, between="; "),
+        hint="; ".join([*ways, _EVERYWHERE]),
     )
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact
 from giveortake.accounting.pricing import noise_multiplier, priced_within
-from giveortake.advice import Advice
 from giveortake.answers.terms import CAP_TERMS, TERMS, Caps, Confidence
 from giveortake.errors import InvalidParameter, Unprovable, did_you_mean
 from giveortake.mechanisms import Gaussian, Laplace
@@ -166,12 +165,10 @@ def spend_of(
             stated_names[0],
             epsilon if epsilon is not None else rho,
             "is one of several spends: state only one",
-            hint=Advice("{pass} {epsilon}, {rho} or {mu}"),
+            hint="epsilon=, rho= or mu=",
         )
     if delta is not None and epsilon is None:
-        raise InvalidParameter(
-            "delta", delta, "goes with epsilon", hint=Advice("{pass} {epsilon}, {delta}", epsilon="0.5", delta="1e-8")
-        )
+        raise InvalidParameter("delta", delta, "goes with epsilon", hint='epsilon="0.5" with delta="1e-8"')
     if not stated_names:
         return None
     return Spend(
@@ -185,7 +182,7 @@ def spend_of(
 
 def _epsilon(value: Number) -> Fraction:
     if exact.rational("epsilon", value) <= 0:
-        hint = Advice("{pass} {epsilon}; the larger it is, the less noise", epsilon="0.1")
+        hint = 'epsilon="0.1"; the larger it is, the less noise'
         raise InvalidParameter("epsilon", value, "is not positive", hint=hint)
     return exact.spendable("epsilon", value)
 
@@ -227,13 +224,11 @@ class Terms:
                 decided[-1],
                 stated_terms[decided[-1]],
                 "decides the spend, and another one was stated: state only one",
-                hint=Advice("{epsilon}", "{margin}", "{share}", epsilon="0.1", margin=50, share="1/10"),
+                hint='epsilon="0.1", or margin=50, or share="1/10"',
             )
         share = exact.positive("share", stated_terms["share"]) if "share" in stated_terms else None
         if share is not None and share > 1:
-            raise InvalidParameter(
-                "share", stated_terms["share"], "is more than the whole budget", hint=Advice("{share}", share="1/10")
-            )
+            raise InvalidParameter("share", stated_terms["share"], "is more than the whole budget", hint='share="1/10"')
         sure = Confidence(
             stated_terms.get("confidence", confidence), stated_terms.get("confidence_over", confidence.over)
         )
@@ -243,7 +238,7 @@ class Terms:
                 "caps",
                 stated_terms["caps"],
                 "is unknown",
-                hint=Advice("{caps}", "{rows_per_person}", caps="best", rows_per_person=4),
+                hint='caps="best", or rows_per_person=4',
             )
         caps = Caps(*(stated_terms.get(name) for name in ("groups_per_person", "rows_per_group", "rows_per_person")))
         return cls(

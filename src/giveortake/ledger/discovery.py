@@ -11,7 +11,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.advice import Advice
 from giveortake.engines.protocol import file_and_table, is_address
 from giveortake.errors import InvalidParameter, SameTable, safe_text
 from giveortake.ledger.ledger import Ledger
@@ -123,11 +122,9 @@ def require_one_budget(source: Any, ledger: str | None) -> None:
 def _second_budget(fact: str, action: str, ledger: str) -> SameTable:
     return SameTable(
         f"{fact}, and this session would {action}",
-        hint=Advice(
-            "{ledger} goes on with that one, {trial} is for trying out what nobody else will see; "
-            "if these are other people, move that ledger elsewhere",
-            "{confirm}",
-            ledger=str(ledger),
+        hint=(
+            f'ledger="{ledger}" goes on with that one, ledger=":memory:" is for trying out what nobody else will see; '
+            "if these are other people, move that ledger elsewhere, or pass owner_confirms=, which is recorded"
         ),
     )
 

@@ -230,15 +230,18 @@ _ENDS: dict[Fraction | None, AggregateKind] = {Fraction(0): AggregateKind.MINIMU
 
 def _require_bounded(kind: AggregateKind, expression: Expression, domain: Domain) -> None:
     named = f"`{expression.name}`" if isinstance(expression, ColumnReference) else "the expression"
+    name = expression.name if isinstance(expression, ColumnReference) else "x"
+    declared = f'the custodian can declare it: domains={{"{name}": (0, 500)}}'
     if not domain.kind.is_number:
+        converted = f"CAST({name} AS DOUBLE) converts a text; or {declared}"
         raise QueryRefused(
             f"the {kind} of {named} needs numbers, and its values are {domain.kind}",
-            hint=_as_bounds(expression, domain) or _NUMBERS_INSTEAD[domain.kind],
+            hint=_as_bounds(expression, domain) or _NUMBERS_INSTEAD.get(domain.kind, converted),
         )
     if not domain.is_bounded:
         raise QueryRefused(
             f"the {kind} of {named} needs bounds, or no amount of noise would hide one row",
-            hint="narrow it: CLAMP(x, lower, upper), or let the custodian declare its domain",
+            hint=f"narrow it: CLAMP({name}, 0, 500), or {declared}",
         )
     ends = domain.ends()
     if max(map(abs, ends)) > _GREATEST or any(
@@ -251,7 +254,6 @@ def _require_bounded(kind: AggregateKind, expression: Expression, domain: Domain
 
 
 _NUMBERS_INSTEAD = {
-    Kind.TEXT: "CAST(x AS DOUBLE) converts a text, as a CSV column is until the custodian declares its domain",
     Kind.BOOLEAN: "COUNTIF(x) counts, AVG(CASE WHEN x THEN 1 ELSE 0 END) is the share",
     **dict.fromkeys((Kind.DATE, Kind.TIMESTAMP), "ask for the days since one: DATE_DIFF('day', DATE '2024-01-01', x)"),
 }
@@ -265,7 +267,8 @@ def _as_bounds(expression: Expression, domain: Domain) -> str | None:
     ends = span_of(texts[0]) if len(texts) == 1 else None
     if ends is None:
         return None
-    return f"its one category, {texts[0]!r}, looks like bounds: declare `{expression.name}` from {ends[0]} to {ends[1]}"
+    declared = f'domains={{"{expression.name}": ({ends[0]}, {ends[1]})}}'
+    return f"its one category, {texts[0]!r}, looks like bounds: {declared}"
 
 
 def span_of(text: str) -> tuple[str, str] | None:

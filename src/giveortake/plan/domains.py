@@ -74,7 +74,7 @@ USUAL_CHARACTERS = 4_096  # read of a text whose domain states no maximum
 MOST_KEYS = 1_000_000  # keys of one answer
 _MOST_ENUMERATED = 5_000  # whole numbers or days: more than these are not listed as keys from bounds alone
 _INT64 = 1 << 63
-_DATES = 'write (date(2024, 1, 1), date(2024, 12, 31)), or ("2024-01-01", "2024-12-31")'
+_DATES = 'such as domains={"day": ("2024-01-01", "2024-12-31")}'
 
 
 class Kind(StrEnum):
@@ -243,7 +243,7 @@ def declared(name: str, declaration: object, physical: Domain) -> Domain:
                 f"domains[{name!r}]",
                 declaration,
                 "lacks a bound: None is none",
-                hint="state both: (0, 500); a list is keys",
+                hint=f'domains={{"{name}": (0, 500)}} states both; a list is keys',
             )
         case str() | bytes():
             pass
@@ -255,7 +255,7 @@ def declared(name: str, declaration: object, physical: Domain) -> Domain:
         "is not a domain",
         hint="a list means categories: list(…)"
         if hasattr(declaration, "tolist") or hasattr(declaration, "to_list")
-        else 'write bounds (0, 500), categories ["north", "south"], or {"bounds": [0, 500], "nullable": False}',
+        else f'domains={{"{name}": (0, 500)}}, or domains={{"{name}": ["north", "south"]}}',
     )
 
 
@@ -346,7 +346,7 @@ def _bounded(name: str, bounds: Sequence[Any], physical: Domain) -> Domain:
             f"domains[{name!r}]",
             bounds,
             "has its lower bound above its upper one",
-            hint=f"the lower one comes first: ({bounds[1]}, {bounds[0]})",
+            hint=f"the lower one comes first: domains={{{name!r}: {_as_stated(bounds[1], bounds[0])}}}",
         )
     return replace(physical, low=low, high=high)
 
@@ -471,6 +471,11 @@ def _kind_of(value: Value) -> Kind:
             return Kind.DECIMAL
 
 
+def _as_stated(*bounds: object) -> tuple[object, ...]:
+    """Bounds as a literal: dates as texts."""
+    return tuple(bound if isinstance(bound, int | float) else str(bound) for bound in bounds)
+
+
 def _first_and_last(name: str, bounds: Sequence[Any], kind: Kind) -> tuple[Fraction, Fraction]:
     """Both bounds of dates or times in days; a date that ends times ends with its last microsecond."""
     if kind not in {Kind.DATE, Kind.TIMESTAMP}:
@@ -481,7 +486,7 @@ def _first_and_last(name: str, bounds: Sequence[Any], kind: Kind) -> tuple[Fract
             hint="store it as dates (in pandas, parse_dates), or declare nothing and ask for CAST(… AS DATE); "
             'categories are a list: ["a", "b"]'
             if kind is Kind.TEXT
-            else "numbers have numbers as bounds: (0, 500)",
+            else f'numbers have numbers as bounds: domains={{"{name}": (0, 500)}}',
         )
     first, last = (_moment(name, bound, kind) for bound in bounds)
     if kind is Kind.TIMESTAMP and not isinstance(last, dt.datetime):

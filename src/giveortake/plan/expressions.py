@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, final
 
-from giveortake.advice import FACES, Advice
 from giveortake.codec import stored
 from giveortake.errors import QueryRefused, did_you_mean
 from giveortake.plan.domains import Domain, Kind, Schema, Value
@@ -202,7 +201,7 @@ def require_true_or_false(condition: Expression, schema: Schema) -> None:
         )
 
 
-def condition_hint(expression: Expression, domain: Domain) -> str | Advice:
+def condition_hint(expression: Expression, domain: Domain) -> str:
     """What to write instead of something that is no condition.
 
     >>> condition_hint(ColumnReference("amount"), Domain(Kind.REAL))
@@ -219,8 +218,7 @@ def condition_hint(expression: Expression, domain: Domain) -> str | Advice:
     compared = f"compare it with a text: {name} = '{example}'"
     if not isinstance(expression, ColumnReference):
         return compared
-    python = f'{compared}, or declare it: domains={{"{expression.name}": [True, False]}}'
-    return Advice.spoken({face: python if face == "python" else compared for face in FACES})
+    return f'{compared}, or declare it: domains={{"{expression.name}": [True, False]}}'
 
 
 def column_in_sql(expression: Expression) -> str:

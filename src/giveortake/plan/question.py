@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, final
 from typing import Literal as OneOf
 
-from giveortake.advice import declaring
 from giveortake.codec import stored
 from giveortake.errors import QueryRefused
 from giveortake.plan.aggregates import Aggregate
@@ -450,8 +449,8 @@ def _keys_instead(key: Expression, kind: Kind) -> str:
     name = key.name if isinstance(key, ColumnReference) else "x"
     if kind is Kind.TIMESTAMP:
         return f"DATE_TRUNC('day', {name}), or CAST({name} AS DATE)"
-    declared = declaring(name, '{"bounds": (1, 20), "integer": True}', "1,2,3")
-    return declared.rewritten(lambda hint: f"BUCKET({name}, width); whole numbers of a CSV file: {hint}")
+    declared = f'domains={{"{name}": {{"bounds": (1, 20), "integer": True}}}}'
+    return f"BUCKET({name}, width); whole numbers of a CSV file: {declared}"
 
 
 _JOINED = {"and": 2, "or": 2, "not": 1}

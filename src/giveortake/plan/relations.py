@@ -29,7 +29,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Never, TypeAlias, final
 
-from giveortake.advice import Advice
 from giveortake.codec import stored
 from giveortake.errors import QueryRefused
 from giveortake.plan.aggregates import Aggregate
@@ -627,10 +626,8 @@ def _grown(relation: Relation) -> tuple[int, int]:
                 raise QueryRefused(
                     "a person may have any number of rows on both sides of the join, and all pairs of them would be "
                     "made",
-                    hint=Advice(
-                        "{cap}, or {for_all} for all questions",
-                        "make one row for each person first (GROUP BY the person in a subquery)",
-                        between="; or ",
+                    hint=(
+                        "rows_per_person=10; or make one row for each person first (GROUP BY the person in a subquery)"
                     ),
                 )
             right_rows = max(right_rows, 1)  # a row that finds none is kept by a left join

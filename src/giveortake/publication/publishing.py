@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 from uuid import uuid4
 
-from giveortake.advice import FACES, Advice
 from giveortake.engines.duckdb.tables import without_metadata, write_parquets
 from giveortake.engines.protocol import is_address
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound
@@ -105,9 +104,7 @@ def _writer(destination: str, schema: str) -> Callable[[list[PublishedTable], li
     if path.is_dir() or destination.endswith(("/", os.sep)):
         return lambda tables, omissions: _into_folder(path, tables, omissions)
     if path.suffix.lower() in _PAGES:
-        hint = Advice.spoken(
-            dict.fromkeys(FACES, f'report(session, id, "{destination}")') | {"command": f"--report {destination}"}
-        )
+        hint = f'report(session, id, "{destination}"); `--report {destination}` of the command'
         raise InvalidParameter("to", destination, "is a page, which is made of one release", hint=hint)
     raise InvalidParameter("to", destination, "has a name that does not say what to write", hint=_WHERE)
 
@@ -125,15 +122,12 @@ def _into_duckdb(path: Path, schema: str, tables: list[PublishedTable], omission
 def _into_file(path: Path, tables: list[PublishedTable]) -> None:
     if len(tables) != 1:
         ids = [published.record.id for published in tables]
+        single = min(ids, key=ids.count, default="ID")  # a release with one table, if there is one
         raise InvalidParameter(
             "to",
             str(path),
             f"can hold one table, and there are {len(tables)}",
-            hint=Advice(
-                "{release} publishes one; {folder}/ is a folder of all",
-                release=min(ids, key=ids.count, default="ID"),  # a release with one table, if there is one
-                folder=path.with_suffix(""),
-            ),
+            hint=f'release="{single}" publishes one; {path.with_suffix("")}/ is a folder of all',
         )
     if path.suffix.lower() == ".csv":
         _replace_csv(path, str(tables[0].table.to_csv()).encode("utf-8-sig"))  # by which spreadsheets know UTF-8

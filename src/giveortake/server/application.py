@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from giveortake.advice import Face
+    from giveortake.hints import Face
     from giveortake.server.responses import Headers
     from giveortake.server.routes import Principal, Receive, Scope, Send
     from giveortake.server.service import Service

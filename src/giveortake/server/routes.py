@@ -21,7 +21,7 @@ from giveortake.wire.errors import CAUSES
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 
-    from giveortake.advice import Face
+    from giveortake.hints import Face
     from giveortake.ledger.state.state import TokenRole
     from giveortake.server.responses import Headers
     from giveortake.server.service import Service

@@ -15,7 +15,6 @@ from threading import Event as Flag
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
-from giveortake.advice import Advice
 from giveortake.caching import Cache
 from giveortake.codec import write
 from giveortake.compile.measurement import prepared
@@ -290,11 +289,11 @@ class InteractiveMechanism:
     def reserve(self, charge: Charge) -> Reservation:
         """Charge, durably, before a row is read. A table that changed is refused first, at no cost."""
         if self.closed.is_set():
-            raise QueryRefused("this session is closed; nothing was charged", hint=Advice("{open_again}"))
+            raise QueryRefused("this session is closed; nothing was charged", hint="open it again")
         if not self.engine.unchanged():
             raise LedgerMismatch(
                 f"the table {self.dataset!r} has changed since it was protected",
-                hint=Advice("{register_again}"),
+                hint="protect the table again: that registers a new version",
             )
         return self.ledger.reserve(charge)
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from giveortake import accounting
 from giveortake.accounting.filters import admitted_rho
 from giveortake.accounting.pricing import noise_multiplier
-from giveortake.advice import Advice
 from giveortake.caching import cached
 from giveortake.errors import BudgetExceeded, InvalidParameter, NotFound, Unpriced
 from giveortake.exact import decimal, decimal_down, decimal_up
@@ -47,8 +46,9 @@ def share_of_budget(budget: Guarantee, event: Event) -> Fraction | None:
     return guard.share
 
 
+RAISE = "the custodian can raise the budget"
 NO_PRICE = "it has no price in this budget"
-WITHOUT_DELTA = Advice("{epsilon}, without δ, asks for Laplace noise, which has a price", epsilon="0.1")
+WITHOUT_DELTA = 'epsilon="0.1", without δ, asks for Laplace noise, which has a price'
 
 
 def no_price(share: Fraction | None, budget: Guarantee, event: Event, instead: str = WITHOUT_DELTA) -> tuple[str, ...]:
@@ -113,15 +113,13 @@ def too_dear(
         message = f"{costs} has no price in what is left of the budget of {budget_owner}; nothing was charged"
         if isinstance(standing.budget or mechanism.budget, PureDP) and not spend.is_pure:
             message = f"a pure ε budget cannot pay for Gaussian noise ({costs}); nothing was charged"
-        laplace = Advice(
-            "{epsilon}, without δ, asks for Laplace noise, which has a price", epsilon=decimal_down(left, _DIGITS)
-        )
+        laplace = f'epsilon="{decimal_down(left, _DIGITS)}", without δ, asks for Laplace noise, which has a price'
         hint = instead or laplace
     elif keys:
         message = f"{keys[0]}; nothing was charged"
-        hint = Advice("declare the domain of the grouping columns", "pass a smaller {key_delta}")
+        hint = "declare the domain of the grouping columns, or pass a smaller key_delta="
     else:
-        hint = Advice("{fits}; {raise}", fits=_what_fits(mechanism, spend, left, event_at))
+        hint = f"{_what_fits(mechanism, spend, left, event_at)}; {RAISE}"
     return type(refusal)(message, cost=refusal.cost, remaining=refusal.remaining, hint=hint)
 
 
@@ -213,7 +211,7 @@ def no_share(mechanism: InteractiveMechanism, spend: Spend, refusal: str) -> Bud
     standing = mechanism.standing()
     left = mechanism.ledger.affordable(standing) or Fraction(0)
     fits = f"a smaller share fits, or a pure ε of up to {decimal_down(left, _DIGITS)}" if left else "nothing is left"
-    hint = Advice("{fits}; {raise}", fits=fits)
+    hint = f"{fits}; {RAISE}"
     return BudgetExceeded(f"{refusal}; nothing was charged", cost=spend, remaining=standing.remaining, hint=hint)
 
 

@@ -18,7 +18,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import codec
-from giveortake.advice import Advice
 from giveortake.answers.terms import Confidence
 from giveortake.codec import write
 from giveortake.compile import Caps, Spend, Terms
@@ -50,7 +49,7 @@ def release_of(mechanism: InteractiveMechanism, release_id: str) -> ReleaseRecor
     """The ledger's record of a release of these tables. A release of other tables is refused as unknown."""
     record = mechanism.ledger.release_record(release_id, analyst=mechanism.analyst)
     if record.dataset != mechanism.dataset:
-        raise NotFound(f"there is no release {release_id!r}", hint=Advice("{releases} lists them"))
+        raise NotFound(f"there is no release {release_id!r}", hint="s.releases() lists them")
     return record
 
 

@@ -17,7 +17,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, final
 
-from giveortake.advice import Advice
 from giveortake.compile import Terms
 from giveortake.errors import InvalidParameter
 from giveortake.ledger import Charge
@@ -76,7 +75,7 @@ class Bound(ABC, Generic[_Measurement]):
     kind: ClassVar[str]
     interactive: ClassVar[bool] = False  # whether the asker steers it, one step a call
     any_version: ClassVar[bool] = False  # whether it decides itself from which versions of the tables it draws
-    hint: ClassVar[Any] = Advice("{epsilon}", "{margin}", "{share}", epsilon="0.1", margin=50, share="1/10")
+    hint: ClassVar[Any] = 'epsilon="0.1", or margin=50, or share="1/10"'
     instead: ClassVar[Any] = None  # what to do where a budget has no price for it at all
     mechanism: InteractiveMechanism
     caps: Caps

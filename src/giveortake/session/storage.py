@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.advice import Advice
 from giveortake.compile.partition_selection import in_order, listed_keys, with_keys
 from giveortake.engines import Found
 from giveortake.engines.duckdb.long_texts import ordered
@@ -119,7 +118,7 @@ class Spool:
         if not path.is_file():
             raise NotFound(
                 f"the file {path.name} of a stored answer is not in the spool",
-                hint=Advice("{spool}"),
+                hint="the custodian can name the folder in which answers were stored: spool=",
             )
         digest = hashlib.sha256()
         with path.open("rb") as file:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 from sqlglot import exp
 
-from giveortake.advice import Advice
 from giveortake.errors import QueryRefused
 from giveortake.plan.functions import available
 
@@ -48,10 +47,7 @@ def about_own_table(hint: str, catalog: Catalog) -> str:
         name = counterparts[match[0]]
         return match[0] if name is None or match[0] in schema else in_sql(name)
 
-    def write(text: str) -> str:
-        return _EXAMPLE_NAMES.sub(own, text)
-
-    return hint.rewritten(write) if isinstance(hint, Advice) else write(hint)
+    return _EXAMPLE_NAMES.sub(own, hint)
 
 
 def name_without_quotes(text: str, catalog: Catalog) -> str | None:
@@ -77,9 +73,7 @@ def in_sql(name: str) -> str:
 
 
 _BY_REGION = "SELECT region, COUNT(*) AS n FROM trips GROUP BY region"
-_WORKLOAD = Advice(
-    "{workload} answers the same text, all sets together", "one by one: {alone}", between="; ", alone=_BY_REGION
-)
+_WORKLOAD = f"a workload answers the same text, all sets together; one by one: {_BY_REGION}"
 _TOP = "SELECT region, COUNT(*) AS n FROM trips GROUP BY region ORDER BY n DESC LIMIT 10"
 _OF_PERSONS = "SELECT AVG(CLAMP(n, 0, 9)) AS mean FROM (SELECT user_id, COUNT(*) AS n FROM trips GROUP BY user_id)"
 _JOIN = "SELECT zone, COUNT(*) AS n FROM trips JOIN zones USING (region) GROUP BY zone"

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import errors
-from giveortake.advice import FIELDS, on
 from giveortake.errors import GiveOrTakeError
+from giveortake.hints import parameter, rendered
 
 if TYPE_CHECKING:
-    from giveortake.advice import Face
+    from giveortake.hints import Face
 
 
 @final
@@ -111,12 +111,12 @@ def refusal_of(error: GiveOrTakeError, face: Face = "python") -> tuple[Cause, di
     The asker may use the Python client: the document also has the hint for Python, if that differs.
     """
     cause, message = cause_of(error), error.message
-    if face == "console" and type(error) is errors.InvalidParameter and error.name in FIELDS:
-        message = error.called(f"“{FIELDS[error.name]}”")
+    if face == "console" and type(error) is errors.InvalidParameter:
+        message = error.called(parameter(error.name, face))
     fields = {field: getattr(error, name) for field, name in _FIELDS.get(cause.name, {}).items()}
-    hint, client = on(error.hint, face), on(error.hint, "python")
-    if face == "service" and cause.message is None and client != hint:
-        fields[_CLIENT] = client
+    hint = rendered(error.hint, face)
+    if face == "service" and cause.message is None and error.hint != hint:
+        fields[_CLIENT] = error.hint
     return cause, document_of(cause, message, hint, **fields)
 
 

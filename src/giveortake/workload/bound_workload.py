@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.advice import Advice, declaring
 from giveortake.codec import write
 from giveortake.compile import Caps
 from giveortake.compile.measures import MOST, quantum_of
@@ -123,17 +122,9 @@ def declared_rows(relation: Relation, attributes: Attributes) -> Relation:
 def _values(name: str, domain: Domain) -> tuple[Value, ...]:
     listed = domain.keys()
     if listed is None:
-        ways = declaring(name, '["…", "…"]', "A,B")
+        ways = f'the custodian can declare them: domains={{"{name}": ["…", "…"]}}'
         if domain.kind in {Kind.REAL, Kind.DECIMAL}:
-            counts = "counts numbers below borders"
-            ways = Advice.spoken(
-                {
-                    "python": f'gt.workload.ranges("{name}") {counts}',
-                    "command": None,
-                    "console": None,
-                    "service": f'"ranges": [{{"column": "{name}"}}] {counts}',
-                }
-            )
+            ways = f"ranges of `{name}` count numbers below borders"
         raise QueryRefused(f"the values of `{name}` are not declared, and its cells cannot be listed", hint=ways)
     if len(listed) < 2:
         raise QueryRefused(f"`{name}` has only one value, and so splits nothing", hint="leave it out of the workload")
@@ -272,7 +263,7 @@ def steps_of_row(norm: Fraction, tables: int) -> int:
     if tables > MOST_TABLES:
         raise QueryRefused(
             f"a norm scales persons in {tables:,} tables at once, more than {MOST_TABLES:,}",
-            hint=Advice("{fewer_tables}", "{rows_per_person} instead of the norm", rows_per_person=10),
+            hint="fewer tables, or rows_per_person=10 instead of the norm",
         )
     steps = _FINEST
     while 2 * norm * steps * (math.isqrt(tables * _HEAVIEST) + 1) > LONGEST:
@@ -524,7 +515,7 @@ class RangeTable:
         domain = ColumnReference(ranges.column).domain(relation.schema)
         if domain.low is None or domain.high is None:
             ends = ("2024-01-01", "2024-12-31") if domain.kind in MOMENTS else (0, 100)
-            hint = declaring(ranges.column, str(ends).replace("'", '"'), f"{ends[0]}:{ends[1]}")
+            hint = f'the custodian can declare them: domains={{"{ranges.column}": {ends}}}'.replace("'", '"')
             raise QueryRefused(f"`{ranges.column}` has no bounds, and ranges need them", hint=hint)
         most = ranges.bins or MOST[True]
         if not 2 <= most <= MOST[False]:
@@ -618,7 +609,10 @@ class BoundWorkload:
         question = capped(attributes.question(relation, sums), caps)
         rows = question.relation.most_rows
         if rows is None and norm is None:
-            raise unbounded("rows", ("{cap}",) if workload.ranges else ("{cap}", "{norm}"))  # a range takes no norm
+            raise unbounded(
+                "rows",
+                ("rows_per_person=10",) if workload.ranges else ("rows_per_person=10", "norm=10 of the workload"),
+            )  # a range takes no norm
         layouts = {
             column: Layout.of(attributes.sizes, [attributes.indices_of(tuple(names)) for names in weights])
             for column, weights in marginals.items()
@@ -670,12 +664,12 @@ class BoundWorkload:
                 names = ", ".join(self.attributes.names[attribute] for attribute in attributes)
                 raise QueryRefused(
                     f"the table of {names} would have {cells:,} cells, more than {MOST_IN_TABLE:,}",
-                    hint=Advice("{fewer_tables}", "wider categories, or fewer bins", between=", "),
+                    hint="fewer tables, wider categories, or fewer bins",
                 )
         if together > MOST_CELLS:
             raise QueryRefused(
                 f"the workload has {together:,} cells, more than {MOST_CELLS:,}",
-                hint=Advice("{fewer_tables}", "fewer columns, or wider categories", between=", "),
+                hint="fewer tables, fewer columns, or wider categories",
             )
 
     @property
@@ -786,7 +780,7 @@ def _steps(
     if workload.ranges:
         raise QueryRefused(
             "ranges add up neighbouring bins, and a length within bins does not bound their running totals",
-            hint=Advice("ask for the ranges alone, with {cap} and without a norm"),
+            hint="ask for the ranges alone, with rows_per_person=10 and without a norm",
         )
     return steps_of_row(norm, sum(len(layout.residuals) for layout in layouts.values()))
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.advice import Advice
 from giveortake.compile.noisy_measures import Release, arrays_from_json
 from giveortake.errors import InvalidParameter, LedgerDamaged
 from giveortake.workload.designs import LaplaceDesign
@@ -176,13 +175,7 @@ def measured(workload: BoundWorkload, spend: Spend, goal: Goal) -> WorkloadMeasu
             "norm",
             str(workload.norm),
             "bounds a length that Laplace noise cannot hide",
-            hint=Advice(
-                "{rho}: Gaussian noise does",
-                "{rows_per_person} in place of the norm",
-                between="; or ",
-                rho="1/100",
-                rows_per_person=10,
-            ),
+            hint='rho="1/100": Gaussian noise does; or rows_per_person=10 in place of the norm',
         )
     if spend.is_pure:
         design = LaplaceDesign.planned(workload, spend.epsilon or Fraction(0), goal)

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Protocol, final
 from weakref import WeakSet
 
 from giveortake.accounting.filters import filter as filter_of
-from giveortake.advice import Advice
 from giveortake.errors import (
     LedgerBusy,
     LedgerDamaged,
@@ -390,7 +389,7 @@ class Chain:
             if self._closed:
                 raise LedgerUnavailable(
                     f"the ledger {self.name} is closed, and so are its sessions",
-                    hint=Advice("{open_again}"),
+                    hint="open it again",
                 )
             self._inside = True
             try:

@@ -33,7 +33,6 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol, final
 
-from giveortake.advice import Advice
 from giveortake.errors import (
     LedgerDamaged,
     LedgerError,
@@ -338,8 +337,8 @@ def _encoded(seen: Seen) -> bytes:
     return canonical(asdict(seen)).encode("ascii")
 
 
-ELSEWHERE = Advice("leave {mark} out; `giveortake ledger move` with `--new-mark` keeps it elsewhere from then on")
-UNMARKED = Advice(RESTORE, f"if its mark is kept elsewhere, pass {{mark}} or set {VARIABLE}", between="; ")
+ELSEWHERE = "leave mark= out; `giveortake ledger move` with `--new-mark` keeps it elsewhere from then on"
+UNMARKED = f"{RESTORE}; if its mark is kept elsewhere, pass mark= or set {VARIABLE}"
 
 USUAL = ".ledger"  # how the name of a ledger ends, unless somebody chose another
 
@@ -420,7 +419,7 @@ class Home:
             if other is not None:
                 raise LedgerForeign(
                     f"{store.name} is a copy of the ledger {other}, which would be out of date after a charge here",
-                    hint=Advice("use {other}", "{trial} to try what nobody else will see", other=other),
+                    hint=f'use {other}, or ledger=":memory:" to try what nobody else will see',
                 )
             self.folder.claim(self.path, ledger)
         return mark, point

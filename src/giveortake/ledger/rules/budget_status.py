@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.advice import Advice
 from giveortake.answers import render
 from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerMismatch
 from giveortake.exact import percent
@@ -151,7 +150,7 @@ def _row(level: BudgetStatus) -> tuple[str, ...]:
 def level_of(state: State, status: BudgetStatus) -> Level:
     """The level that a budget status describes; one of another ledger is refused."""
     if not isinstance(status, BudgetStatus):
-        raise InvalidParameter("level", status, "is not a standing", hint=Advice("{levels} lists them"))
+        raise InvalidParameter("level", status, "is not a standing", hint="`ledger.levels()` lists them")
     level = state.levels.get(status.number)
     if level is None or (level.kind, level.name, level.unit) != (status.kind, status.name, status.unit):
         raise LedgerMismatch(

@@ -15,7 +15,6 @@ from unicodedata import normalize
 
 from giveortake import codec
 from giveortake.accounting.filters import filter as filter_of
-from giveortake.advice import Advice
 from giveortake.errors import AccessDenied, InvalidParameter, LedgerMismatch, NotFound, SameTable
 from giveortake.exact import whole
 from giveortake.ledger.chain.entries import Json, asked_of, canonical, named, plain, promise_from_json
@@ -47,7 +46,7 @@ def other_domains(name: str, first: dict[str, Any], domains: object) -> LedgerMi
     unlisted = len(differing) - len(listed)
     hint = (
         "domains cannot change once a question was charged: declare them as the ledger has them, or protect the table "
-        f'under another name of the same population: name="{name}_2", population="{first["population"]}"'
+        f'under another name of the same population: name="{name}_2" with population="{first["population"]}"'
     )
     return LedgerMismatch(
         f"the data set {name!r} is in the ledger with other domains: "
@@ -302,7 +301,7 @@ def analyst(
     state = transaction.state
     _require_distinct(state, named("analyst", name))
     if name in state.revoked:
-        raise AccessDenied(f"the analyst {name!r} was revoked", hint=Advice("{readmit} takes that back"))
+        raise AccessDenied(f"the analyst {name!r} was revoked", hint="the custodian can readmit them")
     names = tuple(sorted({datasets} if isinstance(datasets, str) else set(datasets)))
     if not names:
         raise InvalidParameter("datasets", names, "is empty", hint="name the data sets that the analyst may ask")
@@ -326,7 +325,7 @@ def analyst(
         if allotment is not None and content["budget"] != codec.write(allotment):
             raise LedgerMismatch(
                 f"{name} already has an allotment of {promise_text(allotment)}",
-                hint=Advice("change it with {change_budget}, or choose another name"),
+                hint="change it (`giveortake admin budget change`), or choose another name",
             )
         _same(transaction, grant.level, content | allowance, "analyst")
         return names
@@ -363,7 +362,7 @@ def _allotment(
             "budget",
             None,
             f"is missing: the analysts of {above.name!r} have allotments of their own",
-            hint=Advice("{allotment}", "{pooled}", between="; or "),
+            hint="state an allotment of their own, budget=",
         )
     givers = transaction.state.capped_above(datasets)
     for level in givers:
@@ -465,7 +464,7 @@ def _same(
             raise LedgerMismatch(
                 f"the {kind} {level.name!r} is in the ledger with another {field}: {before}, not {now}",
                 field=field,
-                hint=Advice("state it as it was registered; {change_budget} changes a budget, and records the change"),
+                hint="state it as it was registered; the custodian can change a budget, which is recorded",
             )
 
 
@@ -490,7 +489,7 @@ def _same_table(transaction: Transaction, registered: DataSet, name: str, finger
     if fingerprint is not None and not is_same(transaction, registered.versions[-1][1], fingerprint):
         raise LedgerMismatch(
             f"the table is not the one that {name!r} was registered with (version {registered.version!r})",
-            hint=Advice("{new_version} says that the data changed"),
+            hint="a new version says that the data changed",
         )
 
 
@@ -503,7 +502,7 @@ def _confirmed(transaction: Transaction, name: str, fingerprint: str | None, own
         return None
     raise SameTable(
         f"the table of {name!r} is registered as {holder_name!r} already: the same people would have two budgets",
-        hint=Advice("use that name", "{confirm}"),
+        hint="use that name, or pass owner_confirms=, which is recorded",
     )
 
 
@@ -582,29 +581,23 @@ def people_of(state: State, name: str, population: str | None, new_population: s
             return first
         raise SameTable(
             f"the ledger knows people already, and {name!r} may be about the same ones",
-            hint=Advice(
-                "{population} says that it is; {new_population} is your word that they are other people",
-                "{people}",
-                between="; ",
-                population=next(iter(state.populations)),
-                new_population=first,
+            hint=(
+                f'population="{next(iter(state.populations))}" says that it is; new_population="{first}" is '
+                "your word that they are other people"
             ),
         )
     if population is not None and state.populations and population not in state.populations:
         raise NotFound(
             f"the ledger has no population {population!r}",
-            hint=Advice(
-                "there are: {known}",
-                "{new_population} is your word that these are other people",
-                between="; ",
-                known=", ".join(state.populations),
-                new_population=population,
+            hint=(
+                f'there are: {", ".join(state.populations)}; new_population="{population}" is your word that these are '
+                "other people"
             ),
         )
     if new_population is not None and new_population in registered_populations:
         raise LedgerMismatch(
             f"the population {new_population!r} is in the ledger already",
-            hint=Advice("{population} says that they are the same people", "{people}", population=new_population),
+            hint=f'population="{new_population}" says that they are the same people',
         )
     return chosen
 
@@ -652,5 +645,5 @@ def _same_people(transaction: Transaction, name: str, population: str, fingerpri
         return f"the same people: {population}"
     raise SameTable(
         f"the table of {name!r} is registered as {holder_name!r} already: the same people would have two budgets",
-        hint=Advice("use that name", "{population}", "{people}", "{confirm}", population=holder_population),
+        hint=f'use that name, or population="{holder_population}", or pass owner_confirms=, which is recorded',
     )

@@ -15,7 +15,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import codec
-from giveortake.advice import Advice
 from giveortake.answers.render import Listing
 from giveortake.errors import AccessDenied, GiveOrTakeError, LedgerDamaged, NotFound
 from giveortake.exact import decimal, whole
@@ -148,7 +147,7 @@ def number_of(transaction: Transaction, release: str, analyst: str | None) -> in
     require_admitted(transaction, analyst)
     number = transaction.state.ids.get(release)
     if number is None or (analyst is not None and transaction.state.reservations[number].analyst != analyst):
-        raise NotFound(f"there is no release {release!r}", hint=Advice("{releases} lists them"))
+        raise NotFound(f"there is no release {release!r}", hint="the ids of your releases are listed")
     return number
 
 

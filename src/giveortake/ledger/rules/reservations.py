@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake import codec
 from giveortake.accounting.filters import filter as filter_of
-from giveortake.advice import Advice
 from giveortake.errors import (
     AccessDenied,
     AllowanceExceeded,
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from giveortake.accounting.filters import Filter
-    from giveortake.advice import Face
     from giveortake.ledger.chain.chain import Transaction
     from giveortake.ledger.state.state import DataSet, Level, ReservationRecord, State
 
@@ -385,7 +383,7 @@ def begin_again(transaction: Transaction, number: int) -> None:
     if reserved is not None:
         _require_known(reserved)
         for level in reserved.own:
-            _require_failures_left(transaction.state.levels[level], reserved.analyst)
+            _require_failures_left(transaction.state.levels[level])
         transaction.add("repeated", {"reservation": number})
 
 
@@ -394,7 +392,7 @@ def require_failures_left(transaction: Transaction, number: int) -> None:
     reserved = _unanswered(transaction, number)
     if reserved is not None:
         for level in reserved.own:
-            _require_failures_left(transaction.state.levels[level], reserved.analyst)
+            _require_failures_left(transaction.state.levels[level])
 
 
 def _unanswered(transaction: Transaction, number: int) -> ReservationRecord | None:
@@ -414,7 +412,7 @@ def _require_allowance(state: State, table: DataSet, levels: list[Level], analys
     kind = "population" if analyst is None else "analyst"
     own = [level for level in levels if level.kind == kind] or [state.population(table.population)]
     for level in own:
-        _require_failures_left(level, analyst)
+        _require_failures_left(level)
         if level.questions is not None and level.asked >= level.questions:
             raise AllowanceExceeded(
                 f"{level.questions} questions were allowed, and all of them were asked; nothing was charged",
@@ -422,21 +420,13 @@ def _require_allowance(state: State, table: DataSet, levels: list[Level], analys
             )
 
 
-def _require_failures_left(level: Level, analyst: str | None) -> None:
+def _require_failures_left(level: Level) -> None:
     if not level.failures_left:
-        option = f' --population "{level.name}"' if analyst is None else f" --analyst {analyst}"
-        ways: dict[Face, str] = {
-            "python": "`ledger.reset_failures`",
-            "command": f"`giveortake admin failures reset{option} --reason WHY --ledger PATH`",
-            "console": "the button Reset",
-            "service": "POST /v1/failures/LEVEL/reset",
-        }
-        free = "you can still ask for stored answers; the custodian allows more failures with"
         why = "a question has failed by a defect" if level.stopped else f"{level.failed} questions have failed, and "
         only = "" if level.stopped else f"only {level.failures} may"
         raise AllowanceExceeded(
             f"{why}{only}: the custodian has to look into it first; nothing was charged",
-            hint=Advice.spoken({face: f"{free} {way}" for face, way in ways.items()}),
+            hint="you can still ask for stored answers; the custodian can reset the count of failures",
         )
 
 
@@ -546,7 +536,7 @@ def _charge(
             raise PopulationClosed(
                 f"the {level.kind} {level.name!r} is closed: the ledger was restored and what was spent before that is "
                 "not known",
-                hint=Advice("the custodian has to set a new budget, with {change_budget}"),
+                hint="the custodian has to set a new budget (`giveortake admin budget change`)",
             )
         level_charge = level_event(event, level, table)
         content["levels"][str(level.number)] = None if level_charge == event else codec.write(level_charge)
@@ -579,7 +569,7 @@ def _admitted(guard: Filter, level: Level, event: Event) -> Filter:
             f"the {level.kind} {level.name!r} refuses: {refusal.message}",
             cost=refusal.cost,
             remaining=refusal.remaining,
-            hint=Advice("{what_fits}"),
+            hint="the status of the budget says which ε still fits; the custodian can change a budget",
         ) from None
     return after
 

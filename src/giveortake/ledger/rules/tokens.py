@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, TypeAlias, final, get_args
 
-from giveortake.advice import Advice
 from giveortake.errors import AccessDenied, InvalidParameter, NotFound
 from giveortake.ledger.chain.entries import digest, named
 from giveortake.ledger.state.state import TokenRole
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 Expiry: TypeAlias = "datetime | timedelta | str"
 
-_MOMENT = Advice("{moment}")
+_MOMENT = 'expires="2027-01-31", or expires="2027-01-31T12:00:00+00:00"'
 
 
 def expiry(expires: Expiry, now: datetime) -> str:
@@ -106,7 +105,9 @@ def issue(transaction: Transaction, role: TokenRole, analyst: str | None, expire
     if role not in get_args(TokenRole):
         raise InvalidParameter("role", role, "is unknown", hint=f"one of {', '.join(get_args(TokenRole))}")
     if (role == "analyst") != (analyst is not None):
-        raise InvalidParameter("analyst", analyst, f"does not go with the role {role}", hint=Advice("{analyst_token}"))
+        raise InvalidParameter(
+            "analyst", analyst, f"does not go with the role {role}", hint='role="analyst" has analyst="ann"'
+        )
     if analyst is not None:
         _require_analyst(transaction, analyst)
     name, secret = secrets.token_hex(8), secrets.token_hex(32)
@@ -118,16 +119,19 @@ def issue(transaction: Transaction, role: TokenRole, analyst: str | None, expire
 
 def _require_analyst(transaction: Transaction, analyst: str) -> None:
     if analyst in transaction.state.revoked:
-        raise AccessDenied(f"the analyst {analyst!r} was revoked", hint=Advice("{readmit} takes that back"))
+        raise AccessDenied(f"the analyst {analyst!r} was revoked", hint="the custodian can readmit them")
     if not transaction.state.grants_of(analyst):
-        raise NotFound(f"the ledger has no analyst {analyst!r}", hint=Advice("{admit} lets somebody ask"))
+        raise NotFound(
+            f"the ledger has no analyst {analyst!r}",
+            hint="the custodian can let them ask",
+        )
 
 
 def revoke(transaction: Transaction, token: str, reason: str) -> None:
     """Revoke a token: it lets nobody in from now on. A second time changes nothing."""
     record = transaction.state.tokens.get(token)
     if record is None:
-        raise NotFound("there is no such token", hint=Advice("{tokens} lists the ids"))
+        raise NotFound("there is no such token", hint="the ids of tokens are listed (`giveortake admin token list`)")
     if not record.revoked:
         transaction.add("withdrawn", {"token": token, "reason": named("reason", reason)})
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, final
 
-from giveortake.advice import Advice
 from giveortake.errors import AccessDenied, LedgerDamaged, LedgerRolledBack, LedgerTooNew, NotFound
 from giveortake.ledger.chain.entries import (
     FORMAT,
@@ -776,7 +775,7 @@ class State:
             own = sorted({dataset for grant in self.grants_of(analyst) for dataset in grant.datasets})
             raise NotFound(
                 f"there is no data set {name!r} for the analyst {analyst!r}",
-                hint=f"there are: {', '.join(own)}" if own else Advice("the custodian lets them ask: {admit}"),
+                hint=f"there are: {', '.join(own)}" if own else "the custodian can let them ask",
             )
         return self.dataset(name)
 

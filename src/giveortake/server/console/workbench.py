@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote as in_address
 
-from giveortake.advice import FIELDS
 from giveortake.answers.terms import CAP_TERMS
 from giveortake.exact import decimal
+from giveortake.hints import FIELDS
 from giveortake.server import analyst_routes
 from giveortake.server.console.charts import curve_chart, curve_table
 from giveortake.server.console.login import EDITED, EXHAUSTED, NO_LONGER_FREE, Notice, notice_of

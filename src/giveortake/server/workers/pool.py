@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, final
 
-from giveortake.advice import Advice
 from giveortake.engines.runtime import ScratchFolder
 from giveortake.errors import GiveOrTakeError
 from giveortake.ledger.rules.reservations import beat
@@ -92,7 +91,7 @@ class Worker:
         if "failed" in document[0]:
             await worker.end()
             failed = document[0]["failed"]
-            raise WorkerFailed(failed["message"], hint=Advice.spoken(failed["hints"]) or None)
+            raise WorkerFailed(failed["message"], hint=failed["hint"])
         return worker
 
     async def ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:

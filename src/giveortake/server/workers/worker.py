@@ -15,7 +15,6 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from giveortake.advice import on_all
 from giveortake.errors import GiveOrTakeError, QueryFailed, line_of
 from giveortake.server.responses import StaleTable
 from giveortake.server.workers.framing import packed, receive
@@ -68,10 +67,10 @@ def main() -> int:
 def failure(error: GiveOrTakeError | OSError) -> dict[str, Any]:
     """Why this worker cannot start, as a message. System errors name a file, and never quote a row."""
     if isinstance(error, GiveOrTakeError):
-        return {"message": error.message, "hints": on_all(error.hint)}
+        return {"message": error.message, "hint": error.hint}
     why = error.strerror or type(error).__name__
     hint = "may the user who runs the service read the table, and write the ledger, its folder and /tmp?"
-    return {"message": why if error.filename is None else f"{error.filename}: {why}", "hints": on_all(hint)}
+    return {"message": why if error.filename is None else f"{error.filename}: {why}", "hint": hint}
 
 
 def _limit(task: dict[str, Any]) -> None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack, final
 
 from giveortake import exact
 from giveortake.accounting.pricing import Epsilon
-from giveortake.advice import Advice
 from giveortake.answers import Answer, Stream
 from giveortake.answers.terms import CAP_TERMS, Confidence
 from giveortake.caching import serving
@@ -299,7 +298,7 @@ class BoundQuestions(Bound[Measurements]):
                 if margin is None:
                     raise QueryRefused(
                         f"the margin of `{name}` depends on the data, so no spend can be chosen for it",
-                        hint=Advice(*([_SAY_N] if terms.n is None else []), "{state} {epsilon}", between="; or "),
+                        hint="; or ".join([*([_SAY_N] if terms.n is None else []), "state epsilon="]),
                     )
                 greatest = max(greatest, margin)
         return greatest
@@ -481,7 +480,7 @@ class BoundQuestions(Bound[Measurements]):
         return {**joined, "notes": (*joined["notes"], *short[:1])}
 
 
-_SAY_N = "{pass} {n}, the number of rows if it is public or was released"
+_SAY_N = "pass n=, the number of rows if it is public or was released"
 
 
 # -- releases ---------------------------------------------------------------------------------------------------------
@@ -556,7 +555,7 @@ class PaidRelease:
             terms, confidence=self.confidence, without=("margin", "share", "key_delta", "n", *CAP_TERMS)
         )
         if stated_terms.spend is None:
-            raise InvalidParameter("epsilon", None, "is missing", hint=Advice("{refine}"))
+            raise InvalidParameter("epsilon", None, "is missing", hint='epsilon="0.1"')
         if self.reservation.version != self.mechanism.version:
             raise LedgerMismatch(
                 f"the release is about version {self.reservation.version!r} of the data, which has changed since",

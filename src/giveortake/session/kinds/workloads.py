@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, final, get_args
 
 from giveortake import codec
 from giveortake.accounting.pricing import Epsilon
-from giveortake.advice import Advice
 from giveortake.compile import Spend
 from giveortake.compile.postprocessing import ENTROPY
 from giveortake.engines.runtime import failure
@@ -52,18 +51,15 @@ MOST_COMPARED = 20_000  # cells: for larger workloads only one kind of noise is 
 MOST_WISHES = 10_000  # tables and ranges of a workload that is kept in full
 _BETTER = 0.97  # of the noise: a smaller gain is not worth a remark
 _COUNT = Measured(Aggregate(AggregateKind.COUNT_ROWS))
-_ROWS = Advice("{rows_per_person} bounds what a person adds to all tables alike", rows_per_person=10)
+_ROWS = "rows_per_person=10 bounds what a person adds to all tables alike"
 _OTHER_CAPS = {
     "groups_per_person": ("is for a single table, and a workload has many", _ROWS),
     "rows_per_group": ("is for a single table, and a workload has many", _ROWS),
     "caps": (
         "is for a single question, and a workload has many tables",
-        Advice(
-            "{profile} tells how much each number of rows cuts; then {state} {rows_per_person}",
-            rows_per_person=10,
-        ),
+        "a profile tells how much each number of rows cuts; then state rows_per_person=10",
     ),
-    "norm": ("belongs to the workload, not to its price", Advice("{norm}")),
+    "norm": ("belongs to the workload, not to its price", "it is an argument of the workload: norm=10"),
 }
 
 
@@ -84,9 +80,7 @@ class WorkloadRequest(Request):
     def of(cls, workload: Workload, relation: Relation, minimise: str, norm: Number | None) -> WorkloadRequest:
         """Check what was stated."""
         if minimise not in get_args(Goal):
-            raise InvalidParameter(
-                "minimise", minimise, "is unknown", hint=Advice("{minimise}, or “maximum”", minimise="rms")
-            )
+            raise InvalidParameter("minimise", minimise, "is unknown", hint='minimise="rms", or minimise="maximum"')
         return cls(workload, relation, minimise, norm_of(norm))
 
     def bind(self, mechanism: InteractiveMechanism, terms: Terms) -> BoundWorkloadRequest:
@@ -103,9 +97,7 @@ class BoundWorkloadRequest(Bound[WorkloadMeasurement]):
     """A workload on a table of a session."""
 
     kind: ClassVar[str] = "workload"
-    hint: ClassVar[Any] = Advice(
-        "{rho}", "{epsilon}", "{margin}", "{share}", rho="1/100", epsilon="1", margin=50, share="1/10"
-    )
+    hint: ClassVar[Any] = 'rho="1/100", or epsilon="1", or margin=50, or share="1/10"'
     request: WorkloadRequest
     mechanism: InteractiveMechanism
     caps: Caps

@@ -12,6 +12,7 @@ its whole range counts as all rows. All columns have the same weight.
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -19,7 +20,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, final
 
 from giveortake import exact
-from giveortake.advice import Advice
 from giveortake.answers.terms import CapLine, LeftOut
 from giveortake.compile import Caps, Spend, Terms
 from giveortake.compile.design import parts_of
@@ -440,27 +440,21 @@ def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: T
             "caps",
             "best",
             "goes with a spend: it weighs noise against truncation, and a margin already fixes the noise",
-            hint=Advice(
-                "{state} {epsilon} or {share} instead of the margin",
-                "{state} the caps",
-                epsilon="0.1",
-                share="1/10",
-            ),
+            hint='epsilon="0.1" or share="1/10" instead of the margin, or state the caps',
         )
     stated = replace(terms, best_caps=False)
     table, why = profiled_table(question.relation)
     if table is None:
         caps = dict.fromkeys(_tables(question.relation), 10)
-        ways = "{state} them; a profile of each table helps to choose: {rows_per_person}"
         raise QueryRefused(
             f"the best caps are taken from a profile of one table: {why}",
-            hint=Advice(ways, rows_per_person=caps),
+            hint=f"state them; a profile of each table helps to choose: rows_per_person={json.dumps(caps)}",
         )
     profile = profile_for(paid_profiles(mechanism, table), question)
     if profile is None or profile.rows is None:
         raise QueryRefused(
             f"the best caps are taken from a profile, and none of {table} was released to you",
-            hint=Advice("{profile} makes one"),
+            hint="buy a profile of it first",
         )
     candidates = Candidates(mechanism, question, stated, profile, table)
     if terms.share is not None:

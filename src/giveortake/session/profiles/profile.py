@@ -11,7 +11,6 @@ from math import isfinite, log
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from giveortake import exact
-from giveortake.advice import Advice
 from giveortake.answers import Answer
 from giveortake.answers.answer import Released
 from giveortake.answers.column import Column
@@ -335,7 +334,7 @@ class BoundProfile(Bound["Measurements"]):
     """A profile of a table of a session. Its questions are asked without caps: each person is in one bin of each."""
 
     kind: ClassVar[str] = "profile"
-    hint: ClassVar[Any] = Advice("{epsilon}", "{share}", epsilon="0.1", share="1/10")
+    hint: ClassVar[Any] = 'epsilon="0.1", or share="1/10"'
     mechanism: InteractiveMechanism
     request: ProfileRequest
     dimensions: tuple[Dimension, ...]
