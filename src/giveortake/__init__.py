@@ -48,30 +48,8 @@ if TYPE_CHECKING:
     )
     from giveortake.accounting import compose
     from giveortake.client import connect
-    from giveortake.frame import (
-        col,
-        corr,
-        count,
-        count_distinct,
-        count_if,
-        covar_pop,
-        covar_samp,
-        lit,
-        maximum,
-        mean,
-        median,
-        minimum,
-        over,
-        quantile,
-        regr_intercept,
-        regr_slope,
-        sample_stddev,
-        sample_variance,
-        stddev,
-        sum,  # noqa: A004 (read as gt.sum)
-        variance,
-        when,
-    )
+    from giveortake.frame import aggregates, col, lit, when
+    from giveortake.frame.aggregates import *  # noqa: F403 (each of them, by its own list)
     from giveortake.mechanisms.functions import exponential, gaussian, histogram, laplace, margin, randomized_response
     from giveortake.publication import publish, report
     from giveortake.session.protection import protect
@@ -95,12 +73,6 @@ __all__ = [
     "col",
     "compose",
     "connect",
-    "corr",
-    "count",
-    "count_distinct",
-    "count_if",
-    "covar_pop",
-    "covar_samp",
     "errors",
     "exponential",
     "frame",
@@ -112,37 +84,28 @@ __all__ = [
     "lit",
     "local",
     "margin",
-    "maximum",
-    "mean",
     "mechanisms",
-    "median",
-    "minimum",
-    "over",
     "parallel",
     "plot",
     "privacy",
     "protect",
     "publication",
     "publish",
-    "quantile",
     "randomized_response",
-    "regr_intercept",
-    "regr_slope",
     "report",
-    "sample_stddev",
-    "sample_variance",
     "session",
-    "stddev",
-    "sum",
     "synth",
     "unit",
-    "variance",
     "verify",
     "when",
     "workload",
 ]
 
-# Packages that are imported when first used; other names are found in the package that has them.
+if TYPE_CHECKING:
+    __all__ += aggregates.__all__
+
+# Packages that are imported when first used; other names are found in the package that has them, and those of
+# aggregates and columns in `frame`.
 _PACKAGES = frozenset(
     {
         "accounting",
@@ -189,11 +152,18 @@ _ALIASES = {  # names that other libraries use
 def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return import_module(f"giveortake.{name}")
-    if name in __all__ or name in _ALIASES:
-        public_name = _ALIASES.get(name, name)
-        return getattr(import_module(f"giveortake.{_PACKAGE_OF.get(public_name, 'frame')}"), public_name)
+    public_name = _ALIASES.get(name, name)
+    if public_name in _PACKAGE_OF:
+        return getattr(import_module(f"giveortake.{_PACKAGE_OF[public_name]}"), public_name)
+    if public_name in _frame_names():
+        return getattr(import_module("giveortake.frame"), public_name)
     raise AttributeError(f"module 'giveortake' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+    return sorted({*__all__, *_frame_names(), *(name for name in globals() if name.startswith("__"))})
+
+
+def _frame_names() -> list[str]:
+    names: list[str] = import_module("giveortake.frame.aggregates").__all__
+    return ["col", "lit", "when", *names]

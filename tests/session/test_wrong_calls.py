@@ -268,7 +268,10 @@ def test_a_closed_session_charges_nothing_whosever_the_ledger_is() -> None:
 
 
 def test_completion_offers_what_is_public() -> None:
-    assert {name for name in dir(gt) if not name.startswith("__")} == {*gt.__all__} - {"__version__"}
+    assert {name for name in dir(gt) if not name.startswith("__")} == {
+        *gt.__all__,
+        *gt.frame.aggregates.__all__,
+    } - {"__version__"}
 
 
 # -- tables in the place of arguments: nothing of a row is in a refusal ----------------------------------------------

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
     Ordering: TypeAlias = "str | Agg | Sequence[str | Agg]"
 
-__all__ = [
-    "Agg",
-    "Check",
+__all__: list[str] = [
     "corr",
     "count",
     "count_distinct",
