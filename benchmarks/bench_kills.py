@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harness.report import Report
 
-HARNESSES = {"buyers": "request_kills.py", "writers": "crash_harness.py", "services": "service_kills.py"}
+HARNESSES = {"buyers": "request_kills.py", "writers": "writer_kills.py", "services": "service_kills.py"}
 WRONGS = ("lost", "double", "over", "left")
 
 

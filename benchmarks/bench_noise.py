@@ -1,16 +1,22 @@
-"""A million draws of every noise, and one scalar release, beside OpenDP and numpy."""
+"""A million draws of every noise, and one scalar release, beside OpenDP and numpy; and draws at any scale."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import giveortake as gt
+from giveortake import randomness
 from giveortake.mechanisms import DiscreteGaussian, Gaussian, Geometric, Laplace
+from giveortake.randomness import SYSTEM_ENTROPY
 from harness.report import Case, Report, below, faster, slower_at_most, timed
 from harness.terms import NONE, Terms, call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 DRAWS = 1_000_000
 CALLS, BATCHES = 50, 21
@@ -25,6 +31,16 @@ TERMS = [
     Terms("Gaussian", "ours", call("gt.gaussian", "…", **GAUSSIAN), delta=NONE, remark=ALIKE),
     Terms("Gaussian", "OpenDP", f"dp.m.make_gaussian(…, scale={SCALE}.0)", delta=NONE, remark=ALIKE),
 ]
+AT_ANY_SCALE = 100_000  # draws
+SCALES = ("1e-300", "1e-3", "1", "1e6", "8589934592", "1e18", "1e300")
+SAMPLERS: tuple[Callable[..., object], ...] = (
+    randomness.rounded_laplace,
+    randomness.rounded_normal,
+    randomness.geometric,
+    randomness.two_sided_geometric,
+    randomness.discrete_gaussian,
+    randomness.bernoulli_exp,
+)
 
 
 def run(report: Report) -> None:
@@ -108,3 +124,16 @@ def run(report: Report) -> None:
     )
     report.note("Arrays: 10⁶ draws of scale 10. OpenDP draws 10⁵ (a list in, a list out); its time is scaled to 10⁶.")
     report.note("numpy's generators are neither secure nor exact: they are the floor.")
+    report.measure(
+        [
+            Case(
+                f"{sampler.__name__} {'2^33' if scale == '8589934592' else scale}",
+                timed(partial(sampler, Fraction(scale), AT_ANY_SCALE, SYSTEM_ENTROPY)),
+                goal=below(1),
+            )
+            for sampler in SAMPLERS
+            for scale in SCALES
+        ],
+        rounds=3,
+    )
+    report.note("Samplers by scale: 10⁵ draws each. For bernoulli_exp the number is γ in exp(−γ).")

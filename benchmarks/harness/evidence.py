@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from harness.results import Run
 
 SECTIONS = {  # what is claimed, and the benchmarks that measure it
-    "Speed, beside peers and a floor": (
-        *("import", "noise", "scales", "accounting", "latency", "queries", "engines", "house"),
-    ),
+    "Speed, beside peers and a floor": (*("import", "noise", "accounting", "latency", "queries", "engines", "house"),),
     "Answers for one budget": ("filters", "widths", "caps", "keys"),
     "The same questions elsewhere": ("coming_from",),
     "Tables, marginals and synthesis": ("workloads", "synthetic"),

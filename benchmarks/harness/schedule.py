@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ALONE = (  # they measure time; the shortest first
-    *("import", "scales", "accounting", "filters", "latency", "noise", "verify", "surveys", "workloads", "command"),
+    *("import", "accounting", "filters", "latency", "noise", "verify", "surveys", "workloads", "command"),
     *("ledger", "service", "coming_from", "limits", "stream", "keys", "engines", "queries"),
 )
 BESIDE = (  # they count, measure CPU seconds of their own, or mostly wait; learning takes as long as several others

@@ -120,7 +120,7 @@ def test_the_projects_own_benchmarks_are_listed(
     assert cli.main(["bench", "--list"]) == 0
     listed = {line.split()[0] for line in capsys.readouterr().out.splitlines() if not line.startswith(" ")}
     assert listed == {path.stem.removeprefix("bench_") for path in (ROOT / "benchmarks").glob("bench_*.py")}
-    assert {"noise", "scales", "stream", "import"} <= listed
+    assert {"noise", "kills", "stream", "import"} <= listed
 
 
 def test_an_unknown_benchmark_is_refused_before_any_runs(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:

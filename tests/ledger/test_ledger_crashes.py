@@ -12,15 +12,15 @@ import dying_writers
 import pytest
 from ledger_places import FilePlace, Place, place
 
-import crash_harness
 import race_for_the_last_unit
-from crash_harness import AFFORDED, BEGINNING, CHECKPOINT, TRIED, WRITERS
+import writer_kills
 from forked import exit_code
 from giveortake.ledger import Charge
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
 from kill_findings import Found
 from tiers import tiered
+from writer_kills import AFFORDED, BEGINNING, CHECKPOINT, TRIED, WRITERS
 
 KILLS = tiered(15, 1000)  # four while a ledger begins, and then one at each step and one at any moment, over and over
 ROUNDS = tiered(10, 200)  # of which a check before the turn loses nearly all
@@ -31,7 +31,7 @@ def test_killed_writers_leave_every_release_charged_once_within_the_cap_and_the_
 ) -> None:
     """Each writer dies where it is to, and whoever comes after asks the rest: of twenty questions fifteen fit."""
     where, logs = place.where.partition("&schema")[0], tmp_path / "logs"
-    command = [sys.executable, crash_harness.__file__, where, str(logs), "--kills", str(KILLS)]
+    command = [sys.executable, writer_kills.__file__, where, str(logs), "--kills", str(KILLS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.stderr, done.returncode) == ("", 0), done.stdout
     found = json.loads(done.stdout)
@@ -59,7 +59,7 @@ def test_the_check_after_the_kills_finds_what_is_wrong(tmp_path: Path) -> None:
     for wrong, expected in (({}, []), ({"answer": {"noise": "2"}}, ["released"]), ({"key": "q"}, ["released"])):
         log.write_text(json.dumps(line | wrong) + "\n")
         found = Found()
-        crash_harness.check(place.where, tmp_path / "logs", found)
+        writer_kills.check(place.where, tmp_path / "logs", found)
         assert [problem.split()[0] for problem in found.problems] == expected
 
 

@@ -1,6 +1,6 @@
 """Writers that share one ledger and are killed, over and over, at random and at every labelled step.
 
-`python crash_harness.py WHERE FOLDER --kills 200` prints what was found as JSON and ends with 1 if anything is wrong.
+`python writer_kills.py WHERE FOLDER --kills 200` prints what was found as JSON and ends with 1 if anything is wrong.
 It runs in a process of its own, because it forks: writers cost milliseconds to start, and nothing else is shared.
 WHERE is a path or a PostgreSQL URL; each episode of kills begins a new ledger there, whose beginning is raced for too.
 """
