@@ -148,7 +148,7 @@ def ours(task: str) -> Terms:
     """What ours is asked, as it is."""
     asked = ANSWERS[task]
     unit = "unit=gt.ROW" if asked.options["unit"] is gt.ROW else f"unit={asked.options['unit']!r}"
-    caps = {name: asked.options[name] for name in CAPS if name in asked.options}
+    caps = {**asked.options.get("caps", {}), **{name: asked.options[name] for name in CAPS if name in asked.options}}
     protect = call("gt.protect", "…", unit, **caps)
     text = f"{protect}.sql({asked.text!r}).{call('answer', **asked.price)}"
     delta = asked.price.get("key_delta", asked.price.get("delta", "0"))
@@ -178,7 +178,7 @@ TASKS = {
     "weights": "persons: found keys, category × day",
     "quantiles": "rows: four quantiles by region",
 }
-CAPS = ("groups_per_person", "rows_per_group", "rows_per_person")
+CAPS = ("rows_per_person",)
 TERMS = [each for task in ("count", "sums", "persons", "discovered", "quantiles") for each in sides(task)]
 
 

@@ -72,7 +72,8 @@ def stream(keys: int, folder: Path) -> dict[str, float]:
     rows = f"SELECT {columns} FROM range({keys * PERSONS_OF_KEY}) AS t(i)"  # noqa: S608 (numbers)
     duckdb.execute(f"COPY ({rows}) TO '{folder / 't.parquet'}'")
     table = spark.read.parquet(str(folder / "t.parquet"))
-    said: dict[str, Any] = {"unit": "person", "groups_per_person": 1, "rows_per_group": 1, "domains": {"x": (0, 100)}}
+    caps = {"groups_per_person": 1, "rows_per_group": 1}
+    said: dict[str, Any] = {"unit": "person", "caps": caps, "domains": {"x": (0, 100)}}
     session = gt.protect(table, name="t", budget=gt.ApproxDP(1000, "1e-5"), ledger=folder / "ledger.db", **said)
     with session, Heap(spark) as heap:
         started = time.perf_counter()

@@ -27,11 +27,10 @@ CATEGORY = {"category": [f"category_{index:04d}" for index in range(CATEGORIES)]
 AMOUNT = {"amount": (0, GREATEST)}
 PERSON: dict[str, Any] = {
     "unit": "user_id",
-    "groups_per_person": questions.GROUPS,
-    "rows_per_group": questions.ROWS,
+    "caps": {"groups_per_person": questions.GROUPS, "rows_per_group": questions.ROWS},
     "domains": REGION | CATEGORY | AMOUNT,
 }
-ONE_ROW_EACH: dict[str, Any] = PERSON | {"rows_per_group": 1, "domains": AMOUNT}
+ONE_ROW_EACH: dict[str, Any] = PERSON | {"caps": PERSON["caps"] | {"rows_per_group": 1}, "domains": AMOUNT}
 FEW_ROWS: dict[str, Any] = {
     "unit": "user_id",
     "rows_per_person": questions.KEPT_ROWS,
