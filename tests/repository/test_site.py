@@ -64,7 +64,7 @@ def read(page: Any, address: str) -> None:
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.set_default_timeout(1000 * waiting.LONGEST)
     page.goto(f"{address}/index.html")
-    assert page.locator(".entrance a").count() == 4
+    assert page.locator(".entrance strong a").count() == 4
     page.fill("input[name=q]", "discrete Gaussian")
     page.press("input[name=q]", "Enter")
     found = page.locator("ul.search a", has_text="DiscreteGaussian").first
