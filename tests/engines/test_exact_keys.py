@@ -82,7 +82,7 @@ def test_columns_with_names_of_ours_switch_nothing_off(where: str, request: pyte
     domains = {"r": [f"r{n}" for n in range(3)]}
     with session(source, unit="p", rows_per_person=3, domains=domains) as s:
         assert counted(s, "SELECT COUNT(*) AS a FROM t") == [3]
-    with session(source, unit="p", groups_per_person=1, rows_per_group=2, domains=domains) as s:
+    with session(source, unit="p", caps={"groups_per_person": 1, "rows_per_group": 2}, domains=domains) as s:
         found = [counted(part, "SELECT COUNT(*) AS a FROM t")[0] for part in s.partition("r").values()]
         assert sorted(found)[:2] == [0, 0]
         assert any(found)

@@ -244,7 +244,7 @@ def _require_total(name: str, engine: DuckDBEngine, scan: Scan) -> None:
 def test_finding_keys_takes_memory_for_the_keys_that_persons_have(named: str) -> None:
     persons = range(30_000) if named == "number" else [f"person {i}" for i in range(30_000)]
     table = pl.DataFrame({"p": persons, "k": [f"key {i % 10}" for i in range(30_000)]})
-    with protect(table, caps={"groups_per_person": 5_000, "rows_per_group": 1}, engine={"memory": "250MB"}) as s:
+    with protect(table, groups_per_person=5_000, rows_per_group=1, memory="250MB") as s:
         found = s.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k").answer(epsilon=10**6, key_delta="1e-7")
     assert found.to_dict()["n"] == [pytest.approx(3_000, abs=20)] * 10
 
@@ -291,9 +291,7 @@ def test_a_table_of_thousands_of_columns_is_asked_about_three() -> None:
     last = tiered(2_000, 10_000) - 1
     wide = {f"c{i}": [f"{i}"] * 4 for i in range(last + 1)}
     table = pl.DataFrame({"p": ["a", "b", "c", "d"], "k": ["x", "x", "y", "y"], "v": [1.0, 2.0, 3.0, 4.0], **wide})
-    with protect(
-        table, domains={"k": ["x", "y"], "v": (0, 4)}, caps={"groups_per_person": 1, "rows_per_group": 1}
-    ) as s:
+    with protect(table, domains={"k": ["x", "y"], "v": (0, 4)}, groups_per_person=1, rows_per_group=1) as s:
         assert counted(s, "SELECT k, COUNT(*) AS n FROM t WHERE c7 = '7' GROUP BY k") == [2, 2]
         assert counted(s, f"SELECT SUM(v) AS n FROM t WHERE c{last} = '{last}'") == [pytest.approx(10, abs=0.01)]
 
@@ -339,7 +337,7 @@ def test_equal_hashes_are_decided_alike_whichever_way_keys_are_found(monkeypatch
     )
 
     def found() -> list[Any]:
-        with protect(table, domains={"d": [high, low]}, caps={"groups_per_person": 1, "rows_per_group": 1}) as s:
+        with protect(table, domains={"d": [high, low]}, groups_per_person=1, rows_per_group=1) as s:
             answer = s.sql("SELECT d, k, COUNT(*) AS n FROM t GROUP BY d, k").answer(epsilon=10**6, key_delta="1e-7")
             return answer.to_dict()["d"]
 
@@ -421,7 +419,7 @@ def test_one_row_far_from_zero_that_unions_repeat_fails_nowhere(where: str, requ
     source = place(where, request)("far_rows", pl.DataFrame({"p": ["a", "b"], "ill": [True, False]}))
     times = 5 if where == "spark" else 30  # the sum is beyond 64 bits with three, and Spark plans each by itself
     repeated = " UNION ALL ".join(["SELECT p, ill FROM t"] * times)
-    with protect(source, caps={"groups_per_person": 1, "rows_per_group": 100}) as s:
+    with protect(source, groups_per_person=1, rows_per_group=100) as s:
         asked = f"SELECT SUM(CASE WHEN ill THEN {4 * 10**18} END) AS n FROM ({repeated}) AS r WHERE ill"
         assert s.sql(asked).answer(epsilon=10**6).value == pytest.approx(times * 4 * 10**18, rel=0.01)
 

@@ -76,7 +76,7 @@ def protect(source: Any, **more: Any) -> gt.session.Session:
     ],
 )
 def test_a_question_that_takes_too_long_is_given_up_and_the_next_one_answers(large: Path, text: str) -> None:
-    with protect(large, engine={"seconds": 0.001}) as s:  # in which no machine reads so many texts
+    with protect(large, seconds=0.001) as s:  # in which no machine reads so many texts
         with pytest.raises(QueryFailed) as failed:
             s.sql(text).answer(epsilon=1)
         assert failed.value.cause == "time"
@@ -191,7 +191,7 @@ def test_sorted_tallies_have_a_limit_too(large: Path, clock: Clock, monkeypatch:
 
     monkeypatch.setattr(fast_paths, "packed", slow)
     with (
-        protect(large, domains={"i": (0, 10)}, engine={"seconds": 500}) as s,
+        protect(large, domains={"i": (0, 10)}, seconds=500) as s,
         pytest.raises(QueryFailed, match="in time"),
     ):
         s.sql("SELECT SUM(i) AS n FROM t").answer(epsilon=1)
@@ -207,7 +207,7 @@ def test_a_question_that_doubles_a_text_is_refused_and_not_begun() -> None:
         text = f"SELECT p, s || s AS s FROM ({text})"
     assert len(text) < 800
     with (
-        protect(pl.DataFrame({"p": [1, 2, 3]}), engine={"seconds": 2}) as s,
+        protect(pl.DataFrame({"p": [1, 2, 3]}), seconds=2) as s,
         pytest.raises(QueryRefused, match="characters"),
     ):
         s.sql(f"SELECT COUNT(DISTINCT s) AS n FROM ({text})").answer(epsilon="1e-6")
@@ -266,7 +266,7 @@ def test_noise_of_many_keys_is_drawn_in_the_time_of_the_question(clock: Clock, m
     monkeypatch.setattr(import_module("giveortake.compile.measurement"), "_AT_ONCE", 10)
     monkeypatch.setattr(Laplace, "release", slowly)
     table = pl.DataFrame({"p": range(9), "k": range(9)})
-    with protect(table, domains={"k": list(range(1000))}, engine={"seconds": 200}) as s:
+    with protect(table, domains={"k": list(range(1000))}, seconds=200) as s:
         with pytest.raises(QueryFailed, match="in time"):
             s.sql("SELECT k, COUNT(*) AS n FROM t GROUP BY k").answer(epsilon=1)
         assert len(portions) == 20

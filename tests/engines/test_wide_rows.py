@@ -194,9 +194,7 @@ def test_one_person_with_much_text_makes_no_question_fail(caps: dict[str, int]) 
 @pytest.mark.parametrize("heavy", [0, HEAVY])
 def test_under_a_time_limit_rows_are_chosen_before_any_question(heavy: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """How many rows a person has stored is no part of what a question takes."""
-    with protect(
-        persons(heavy), rows_per_person=150, engine={"memory": LITTLE, "threads": 1, "seconds": 60}
-    ) as session:
+    with protect(persons(heavy), rows_per_person=150, memory=LITTLE, threads=1, seconds=60) as session:
         monkeypatch.setattr(WideRows, "has_wide_rows", lambda *_: pytest.fail("rows are chosen in a question"))
         assert session.sql("SELECT COUNT(*) AS n FROM t").answer(epsilon=10**6).to_dict()["n"] == [
             2_000 + min(heavy, 150)
@@ -209,12 +207,12 @@ def test_what_cannot_be_prepared_is_the_custodians_to_see(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(DuckDBEngine, "_make_capped_rows", give_up)
     with pytest.raises(gt.errors.InvalidParameter, match="rows_per_person"):
-        protect(persons(0), rows_per_person=3, engine={"seconds": 60})
+        protect(persons(0), rows_per_person=3, seconds=60)
 
 
 def test_tables_of_few_rows_do_not_pile_up() -> None:
     table = pl.DataFrame({"p": [1, 1, 2], "q": ["a", "b", "c"]})
-    with protect(table, caps={"groups_per_person": 2, "rows_per_group": 2}) as session:
+    with protect(table, groups_per_person=2, rows_per_group=2) as session:
         question = session.sql("SELECT COUNT(*) AS n FROM t")
         for most in (*range(1, 20), 1):
             assert question.answer(epsilon=10**6, rows_per_person=most).to_dict()["n"] == [min(most, 2) + 1]
@@ -227,4 +225,4 @@ def test_parquet_that_does_not_fit_into_memory_is_told_apart_from_damage(tmp_pat
     texts = f"SELECT i AS p, i || repeat('x', 4090) AS q FROM range({4 * HEAVY}) AS numbers(i)"
     duckdb.sql(f"COPY ({texts}) TO '{path}' (FORMAT parquet, ROW_GROUP_SIZE 122880)")
     with pytest.raises(gt.errors.InvalidParameter, match="memory"):
-        protect(path, caps={"groups_per_person": 1, "rows_per_group": 1}, engine={"memory": LITTLE})
+        protect(path, groups_per_person=1, rows_per_group=1, memory=LITTLE)
