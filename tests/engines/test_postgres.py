@@ -23,6 +23,7 @@ from giveortake.engines import Bins, KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.postgres.engine import PostgresEngine
 from giveortake.engines.postgres.tables import split
+from giveortake.engines.protocol import with_table
 from giveortake.engines.questions import Bounding
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryFailed
 from giveortake.plan import Call, ColumnReference, Domain, Kind, Literal, PrivateTable, Scan
@@ -374,9 +375,9 @@ def test_parts_and_counters_are_of_one_content_however_late_the_server_counts(
         run(f"ALTER TABLE {name} RENAME TO {name}_table")
         run(f"CREATE VIEW {name} AS SELECT * FROM {name}_table")
     table = name if kind == "table" else f"{name}_table"
-    options: Any = {"unit": "p", "domains": {"k": ["a", "b"], "d": (1, 9)}, "name": "t", "table": name}
+    options: Any = {"unit": "p", "domains": {"k": ["a", "b"], "d": (1, 9)}, "name": "t"}
     count = "SELECT COUNT(*) AS n FROM t"
-    with gt.protect(server, budget=gt.ZCDP(100), rows_per_person=1, **options) as s:
+    with gt.protect(with_table(server, name), budget=gt.ZCDP(100), rows_per_person=1, **options) as s:
         counter, parts = s.counter("d", horizon=9).answer(rho=1, rows_per_person=1), s.partition("k")
         for _ in range(2):  # nothing was written: each is asked of what was registered
             counter.next()
@@ -395,8 +396,8 @@ def test_what_was_computed_of_other_content_is_no_part_of_this_one(server: str, 
     name = _name()
     run(f"CREATE TABLE {name} (p bigint, k text)")
     run(f"INSERT INTO {name} SELECT i, 'a' FROM generate_series(1, 100) AS i")
-    options: Any = {"unit": "p", "domains": {"k": ["a", "b"]}, "name": "t", "table": name, "rows_per_person": 1}
-    with gt.protect(server, budget=gt.ZCDP(100), **options) as s:
+    options: Any = {"unit": "p", "domains": {"k": ["a", "b"]}, "name": "t", "rows_per_person": 1}
+    with gt.protect(with_table(server, name), budget=gt.ZCDP(100), **options) as s:
         run(f"UPDATE {name} SET k = 'b'")
         everybody = "SELECT COUNT(*) AS n FROM t"
         _first(s.sql(f"{everybody} WHERE k = 'b'").answer(rho=1))  # before the server has told it, or after

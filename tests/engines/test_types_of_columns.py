@@ -65,8 +65,8 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_table_of_every_type_is_asked_about_what_can_be_asked(file: Path) -> None:
-    said = {"unit": "u", "budget": gt.PureDP(10**9), "table": "t", "rows_per_person": 1}
-    with gt.protect(file, **said) as session:  # type: ignore[arg-type]
+    said = {"unit": "u", "budget": gt.PureDP(10**9), "rows_per_person": 1}
+    with gt.protect(f"{file}?table=t", **said) as session:  # type: ignore[arg-type]
         schema = session.catalog.private["t"].schema
         for number, (kind, (_, domain)) in enumerate(ASKED.items()):
             assert schema[f"c{number}"] == domain, kind
