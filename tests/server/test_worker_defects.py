@@ -42,7 +42,7 @@ def test_the_first_error_of_ours_locks_the_asker_and_is_told_to_the_custodian_wi
     assert [asked(tampered, "dora", amount) for amount in (7777, 77777, 6)] == ["failed", "allowance", "allowance"]
     hers = failures(tampered, "dora")
     assert (hers["failed"], hers["left"], hers["defects"]) == (1, 0, 1)
-    assert any("OverflowError at sitecustomize:" in each for each in hers["all"]["service"]["last"])
+    assert "OverflowError at sitecustomize:" in tampered.call("custodian", "GET", "/custodian").text
     assert hers["all"]["revealed"] >= hers["revealed"] > 0
     assert asked(tampered, "dora", 5) == "answered"  # what was paid is still read
     level = hers["level"]

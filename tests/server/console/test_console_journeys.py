@@ -88,7 +88,7 @@ def test_a_custodian_grants_issues_revokes_and_checks_and_the_revoked_are_told(d
     owner.fill("form:has(button[value='analyst add']) input[name=name]", "finn")
     owner.fill("form:has(button[value='analyst add']) input[name=budget-epsilon]", "0.01")
     owner.click("button[value='analyst add']")
-    owner.wait_for_selector(".state:has-text('finn may ask now')")
+    owner.wait_for_selector(".state:has-text('finn may ask visits')")
     press(owner, "button[aria-label='New token for finn']")
     secret = owner.text_content(".secret")
     assert re.fullmatch(r"got_[0-9a-f]{16}_[0-9a-f]{64}", secret or "")
