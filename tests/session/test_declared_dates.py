@@ -78,7 +78,7 @@ def test_bounds_that_do_not_fit_a_column_are_refused_by_what_it_holds() -> None:
     assert "parse_dates" in str(refused.value.hint)
     with pytest.raises(InvalidParameter) as refused:
         protected(frame(), (0, 5))
-    assert "date(2024, 1, 1)" in str(refused.value.hint)
+    assert '("2024-01-01", "2024-12-31")' in str(refused.value.hint)
     numbers = pd.DataFrame({"who": [1], "day": [3]})
     with pytest.raises(InvalidParameter):
         protected(numbers, QUARTER)
