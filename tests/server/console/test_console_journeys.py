@@ -104,7 +104,7 @@ def test_a_custodian_grants_issues_revokes_and_checks_and_the_revoked_are_told(d
     owner.click(f"button[aria-label='Revoke token {(secret or '')[4:20]}, really']")
     owner.wait_for_selector(".state:has-text('lets nobody in')")
     assert desk.service.call("finn", "GET", "/v1/me").status_code == 401
-    press(owner, "button[value=check]")
+    press(owner, "button[value='ledger verify']")
     owner.wait_for_selector("b:has-text('It holds.')")
     assert "Workers lost" in owner.text_content("main")
     owner.set_viewport_size(PHONE)  # where rows are cards, and nothing is hidden at the side
