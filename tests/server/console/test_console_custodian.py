@@ -25,7 +25,7 @@ def test_a_form_that_does_not_fit_stays_open_as_it_was_and_says_why_in_its_own_w
     owner.click("summary:has-text('Let somebody ask')")
     owner.fill(f"{form} input[name=name]", "hana")
     for typed, words in (
-        ({"budget-epsilon": "", "budget-rho": ""}, "fill in an allotment"),
+        ({"budget-epsilon": "", "budget-rho": ""}, "state an allotment of their own"),
         ({"budget-epsilon": "0.01", "budget-rho": "0.1"}, "does not state exactly one promise"),
         ({"budget-epsilon": "0,01", "budget-rho": ""}, "0,01"),
         ({"budget-epsilon": "0.01", "approval_above-epsilon": "x"}, "is not a number"),
@@ -38,7 +38,7 @@ def test_a_form_that_does_not_fit_stays_open_as_it_was_and_says_why_in_its_own_w
         assert words in owner.text_content(f"{form}[open] .state")
         for name, value in typed.items():
             assert owner.input_value(f"{form} input[name={name}]") == value
-    assert "“Change a promise”, or choose another name" in owner.text_content(f"{form} .state")
+    assert "change it (giveortake admin budget change), or choose another name" in owner.text_content(f"{form} .state")
     owner.click("summary:has-text('Change a promise')")
     owner.fill("details:has(button[value='budget change']) input[name=reason]", "a reason")
     press(owner, "button[value='budget change']")

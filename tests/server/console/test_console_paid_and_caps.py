@@ -60,7 +60,7 @@ def test_the_best_caps_are_taken_from_a_profile_and_a_profile_finds_bounds_of_nu
     eve.fill("#sql", BY_REGION)
     eve.fill("#spend", "0.01")
     eve.press("#sql", "Control+Enter")
-    eve.wait_for_selector(".state:has-text('the page Profile makes one')")
+    eve.wait_for_selector(".state:has-text('buy a profile of it first')")
     assert "caps=" not in eve.text_content("main")
     eve.goto("/profile/visits")
     assert "amount · real, 0 to 500" in eve.text_content("fieldset >> nth=1")
