@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import random
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import polars as pl
 
 import giveortake as gt
+from giveortake.codec import stored
 from giveortake.compile import Terms
 from giveortake.engines import KeyColumn
 from giveortake.errors import BudgetExceeded
+from giveortake.learn.noisy_sums import Fitting
 from giveortake.mechanisms.selection import Candidate
 from giveortake.plan import ColumnReference
-from giveortake.session.kinds.runs import BoundPlan, PlannedRun, Run
+from giveortake.session.kinds.learning_data import LearningData
+from giveortake.session.kinds.runs import PlannedRun, Run
 from giveortake.session.pricing import price
 from giveortake.session.session import mechanism_of
 
@@ -73,15 +77,24 @@ def run(report: Report) -> None:
     report.fact("runs that moved the budget by more than their charge", f"{beyond}", goal="0", met=beyond == 0)
 
 
+@final
+@stored("numbered run")
+@dataclass(frozen=True)
+class NumberedRun(Fitting):
+    """A run of tables that others steer."""
+
+    number: int
+
+    def planned(self, data: LearningData, spend: Spend, _n: int | None = None) -> PlannedRun:
+        identity, words = {"number": self.number}, "a run"
+        return PlannedRun(Run.of_tables(data.mechanism, data.relation, spend, identity, words), lambda run: run)
+
+
 @contextmanager
 def _begun(session: Session, rho: Fraction, number: int) -> Iterator[AdaptiveRun]:
     """A run of tables that was charged."""
-    mechanism, (relation,) = mechanism_of(session), session.catalog.private.values()
-
-    def plan(spend: Spend) -> PlannedRun:
-        return PlannedRun(Run.of_tables(mechanism, relation, spend, {"number": number}, "a run"), lambda run: run)
-
-    bound, terms = BoundPlan("run", mechanism, plan), Terms.of({"rho": rho})
+    mechanism, terms = mechanism_of(session), Terms.of({"rho": rho})
+    bound = NumberedRun(number).query(LearningData.of(session))
     priced = price(bound, terms)
     with mechanism.steps(priced, terms, None) as steps:
         yield bound.adaptive_run(priced.measurement, steps)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
+from giveortake.codec import stored
 from giveortake.compile import Caps, Measurement, Spend, Terms
+from giveortake.learn.noisy_sums import FitRequest, Fitting
 from giveortake.ledger import Ledger
 from giveortake.session import Session
+from giveortake.session.kinds.learning_data import LearningData
 from giveortake.session.kinds.runs import AdaptiveRun, BoundPlan, PlannedRun, Run
 from giveortake.session.quotes import Quote
 from giveortake.session.requests import Priced
@@ -36,9 +40,20 @@ def measured(session: Session, text: str, spend: Spend, caps: Caps | None = None
     return mechanism.measured(session.sql(text).question, caps or session.caps, spend)
 
 
+@final
+@stored("steered run")
+@dataclass(frozen=True)
+class SteeredRun(Fitting):
+    """A run that is not planned, but steered from outside."""
+
+    def planned(self, data: LearningData, spend: Spend, n: int | None = None) -> PlannedRun:
+        raise NotImplementedError
+
+
 @contextmanager
 def begun(run: Run, key: str | None = None) -> Iterator[AdaptiveRun]:
     """A run that a test steers: it is charged, and what it drew before is there."""
-    bound = BoundPlan("fit", run.mechanism, lambda _: PlannedRun(run, lambda adaptive_run: adaptive_run))
+    request = FitRequest(SteeredRun(), run.relation)
+    bound = BoundPlan(request, run.mechanism, lambda _: PlannedRun(run, lambda adaptive_run: adaptive_run))
     with run.mechanism.steps(Priced(bound, bound.at(run.spend)), Terms.of({}), key) as steps:
         yield AdaptiveRun(run, steps)

@@ -34,7 +34,7 @@ def evil_table() -> Table:
 
 def exact_bins(s: Session, table: str, by: list[str], columns: list[str]) -> list[list[int]]:
     """What noise would be added to, dimension by dimension."""
-    profile = ProfileRequest.of(table, by, columns).bind(mechanism_of(s), Terms.of({"epsilon": 1}))
+    profile = ProfileRequest(table, tuple(by), tuple(columns)).bind(mechanism_of(s), Terms.of({"epsilon": 1}))
     made = profile.at(Spend(epsilon=Fraction(1))).made()
     return [exact_integers(measurement, engine_of(s))[0].tolist() for measurement in made]
 

@@ -83,7 +83,7 @@ def test_where_only_zeros_are_seen_no_bounds_are_suggested() -> None:
 def test_a_person_without_any_number_has_a_bin_of_their_own() -> None:
     table = pl.DataFrame({"person": [1, 2, 2, 3], "x": [None, 3.0, -1.0, 0.0]})
     with gt.protect(table, unit="person", budget=PLENTY, name="t", engine={"threads": 1}) as s:
-        profile = ProfileRequest.of("t", columns=["x"]).bind(mechanism_of(s), Terms.of(ONE))
+        profile = ProfileRequest("t", columns=("x",)).bind(mechanism_of(s), Terms.of(ONE))
         counts = exact_integers(profile.at(SPEND).parts[1].made, engine_of(s))[0].tolist()
     powers = 81  # from 2^−40 to 2^40
     assert {place: n for place, n in enumerate(counts) if n} == {0: 1, 1: 1, 1 + powers + 42: 1}  # |x| ≤ 4 with −1
@@ -110,7 +110,7 @@ def test_dimensions_share_the_spend_and_the_event_says_what_that_costs(change: A
     scale = Fraction(4 * moved)  # four dimensions
     assert [each.noise_multiplier * moved for each in event.events] == [scale] * 4  # type: ignore[attr-defined]
     assert s.spent == 1
-    profile = ProfileRequest.of("trips", by=["region"], columns=["amount"]).bind(mechanism_of(s), Terms.of(ONE))
+    profile = ProfileRequest("trips", by=("region",), columns=("amount",)).bind(mechanism_of(s), Terms.of(ONE))
     measurements = profile.at(SPEND).made()
     assert {made.noises[0] for made in measurements} == {profile.noise(SPEND)}
     for made in measurements:

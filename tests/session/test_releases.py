@@ -100,10 +100,10 @@ def test_the_ledger_keeps_the_text_the_plan_the_spend_and_the_caps_and_nothing_o
         s.sql("SELECT q, COUNT(*) AS n FROM data WHERE q <> 'visible' GROUP BY q").answer(epsilon=1, delta="1e-6")
         (only,) = s.releases()
     record = only.record
-    (question,) = record["questions"]
-    assert question["sql"].endswith("WHERE q <> 'visible' GROUP BY q")  # the analyst's words, which the custodian sees
-    assert question["spend"]["epsilon"] == "1"
-    assert question["caps"] == {"groups_per_person": 4, "rows_per_group": 4}
+    (part,) = record["parts"]
+    assert part["sql"].endswith("WHERE q <> 'visible' GROUP BY q")  # the analyst's words, which the custodian sees
+    assert part["spend"]["epsilon"] == "1/1"
+    assert part["caps"] == {"groups_per_person": 4, "rows_per_group": 4}
     assert "Rumpelstiltskin" not in json.dumps(record)
     assert (only.settled, only.failed, only.version) == (True, False, "1")
 
@@ -113,7 +113,11 @@ def test_what_a_record_holds_does_not_depend_on_rows() -> None:
     for table in (ROWS, ROWS.filter(pl.col("p") != 7)):
         with small_session(table) as s:
             of_every_kind(s)
-            records.append([{**each.record, "part": None} for each in s.releases()])
+            releases = list(s.releases())
+            text = json.dumps([release.record for release in releases])
+            for index, release in enumerate(releases):  # ids are random; a refinement names what it refines
+                text = text.replace(release.id, f"release {index}")
+            records.append(text)
     assert records[0] == records[1]
 
 
@@ -159,9 +163,9 @@ def test_a_question_is_measured_at_its_own_keys_alone() -> None:
         grouped, total = (
             paid_release(mechanism, s.sql(text).answer(epsilon=1).release_id or "", None) for text in (COUNT, TOTAL)
         )
-        refined = RefinementRequest(grouped).bind(mechanism, Terms.of({"epsilon": 1}))
+        refined = RefinementRequest(grouped.reservation.id).bind(mechanism, Terms.of({"epsilon": 1}))
         assert refined.event_at(spend) == grouped.priced.event()
-        at_other_keys = RefinementRequest(replace(total, keys=grouped.keys)).bind(mechanism, Terms.of({"epsilon": 1}))
+        at_other_keys = RefinementRequest(total.reservation.id).of(replace(total, keys=grouped.keys))
         with pytest.raises(Unprovable):
             at_other_keys.at(spend)
 
@@ -224,7 +228,6 @@ def test_a_plan_is_asked_as_it_was_written() -> None:
         assert charges_of(s) == 1
 
 
-WITHOUT_RECORD = {"statistical query", "descent", "output perturbation"}  # functions, not values
 OF_EVERY_KIND = ("refinement", "batch", "workload", "counter", "profile", "part", "weights", "synthesis", "ridge")
 
 
@@ -235,11 +238,7 @@ def test_whatever_was_bought_is_read_by_its_id_as_it_was_and_nothing_is_written(
         ledger = mechanism_of(s).ledger
         before = len(list(ledger.entries()))
         for record in s.releases():
-            if name in WITHOUT_RECORD:
-                with pytest.raises(Unprovable):
-                    s.release(record.id)
-                continue
-            if "run" in (record.record or {}):
+            if not record.tables:
                 _require_same_run(s.release(record.id), bought)
                 continue
             numbers = Counter(number for answer in bought for number in _numbers(answer, record.id))
@@ -257,13 +256,22 @@ def _numbers(answer: Any, release_id: str | None = None) -> list[int | float]:
     return [cell for cell in cells if isinstance(cell, int | float)]
 
 
+def without_notes(statistic: Any) -> Any:
+    """A statistic as JSON, but for notes, which say that nothing was charged again."""
+    document = json.loads(statistic.to_json())
+    document.get("provenance", {}).pop("notes", None)
+    return document
+
+
 def _require_same_run(read: Any, bought: list[Any]) -> None:
     (first,) = (release for release in bought if isinstance(release, type(read)))
     if isinstance(read, gt.synth.SyntheticTable):
         assert list(map(repr, read.measured)) == list(map(repr, first.measured))  # to which models are fitted
         assert read.rows == first.rows
-    elif isinstance(read, gt.learn.Moments | gt.learn.Contingency):
-        assert read.to_json() == first.to_json()
+    elif isinstance(read, gt.answers.Estimate):
+        assert read.columns[0].values.tolist() == first.columns[0].values.tolist()
+    elif hasattr(read, "to_json") and not hasattr(read, "model_"):
+        assert without_notes(read) == without_notes(first)
     else:
         assert codec.write(read.model_) == codec.write(first.model_)
         assert read.provenance_.release_id == first.provenance_.release_id

@@ -21,7 +21,7 @@ from giveortake.cli.session_options import budget_terms
 from giveortake.cli.shell import Command, number, terminal
 from giveortake.errors import GiveOrTakeError
 from giveortake.ledger.rules.budgets import promise_text
-from giveortake.ledger.rules.releases import minute
+from giveortake.ledger.rules.releases import minute, parts_of
 from giveortake.operations import BY_NAME, OPERATIONS, SUBJECTS, ListDatasets, kind_of, words_of
 from giveortake.privacy import PureDP
 
@@ -92,10 +92,7 @@ def list_approvals(ledger: Ledger, out: Console) -> None:
 
 
 def _lines(approval: Approval) -> list[str]:
-    record = approval.record if isinstance(approval.record, dict) else {}
-    queries = [question["sql"] for question in record.get("questions", ()) if "sql" in question] or [
-        approval.description or ""
-    ]
+    queries = [part["sql"] for part in parts_of(approval.record) if "sql" in part] or [approval.description or ""]
     lines = [printable(text) for text in queries if text]
     if approval.reason is not None:
         by = "" if approval.by is None else f", by {printable(approval.by)}"

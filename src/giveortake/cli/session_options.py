@@ -124,8 +124,8 @@ def stored_options(
 def _caps(ledger: ledgers.Ledger, table: str) -> Iterator[str]:
     """Yield the caps of the last question to a table, as options."""
     for release in ledger.releases(dataset=table, limit=1, newest_first=True):
-        (first_question, *_) = (release.record or {}).get("questions") or [{}]
-        for name, cap in (first_question.get("caps") or {}).items():
+        caps = release.parts[0].get("caps", {}) if release.parts else {}
+        for name, cap in caps.items():
             text = (
                 ",".join(f"{capped_table}={rows}" for capped_table, rows in cap.items())
                 if isinstance(cap, dict)

@@ -9,11 +9,11 @@
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence  # the codec reads hints
+from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, fields
 from fractions import Fraction
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
@@ -26,7 +26,7 @@ from giveortake.engines.duckdb.tables import held
 from giveortake.errors import HIDDEN, InvalidParameter, NotFitted, extra
 from giveortake.exact import Number, percent, whole
 from giveortake.learn.features import encoded, public_columns
-from giveortake.learn.noisy_sums import MORE_SIGNAL, SPENDS, bound_fit, counted, fit_terms
+from giveortake.learn.noisy_sums import MORE_SIGNAL, SPENDS, Fitting, counted, fit_terms, planned_run
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Guarantee
 from giveortake.session import Session, protect
 from giveortake.session.kinds.learning_data import LearningData
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from giveortake.compile import Terms
     from giveortake.learn.features import Feature
     from giveortake.learn.noisy_sums import FitPlan, NoisySums
-    from giveortake.session.kinds.runs import BoundPlan, Run
-    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.kinds.runs import PlannedRun, Run
     from giveortake.session.quotes import Quote
 
 
@@ -154,18 +153,6 @@ class Card(_Page):
         return ("pass over the rows", "part of μ²", "μ"), rows
 
 
-def bound_of_record(mechanism: InteractiveMechanism, content: Mapping[str, Any], spend: Spend) -> BoundPlan:
-    """The fit that a record of a release tells of."""
-    if "statistic" in content:
-        module = import_module(_STATISTICS[content["statistic"]])
-        bound: BoundPlan = module.bound_of_record(mechanism, content, spend)
-        return bound
-    learner: Learner = codec.read(Learner, content["learner"])
-    learner.set_params(**{name: getattr(spend, name) for name in ("epsilon", "delta", "rho", "mu")})
-    return learner._bound(LearningData.from_json(mechanism, dict(content)))  # noqa: SLF001 (of this module)
-
-
-_STATISTICS = {"moments": "giveortake.learn.moments", "contingency": "giveortake.learn.hypothesis_tests"}
 MOST_NOISE = 2.0  # of a sum, as a part of all rows: more is refused
 
 
@@ -173,7 +160,7 @@ UNSTORED = {"stored": False}  # what a fit costs, and what belongs to rows of th
 
 
 @dataclass(eq=False, repr=False)
-class Learner(ABC):
+class Learner(Fitting):
     """A model that is fitted to rows behind a session, under one charge.
 
     The constructor stores what it is given and nothing else, as scikit-learn has it; `fit` checks it. What is learned
@@ -229,26 +216,25 @@ class Learner(ABC):
 
     def quote(self, source: Session | frame.Table | LearningData, *, n: int | None = None) -> Quote:
         """What a fit would cost. No row is read, and nothing charged; `n` is a public number of rows, if known."""
-        data = LearningData.of(source)
+        data, terms = LearningData.of(source), self._terms()
         with data.serving():
-            terms = self._checked_terms(data)
-            return data.mechanism.quote(self._bound(data, getattr(self, "n", None) if n is None else n), terms)
+            bound = self._unfitted().query(data, getattr(self, "n", None) if n is None else n)
+            bound.plan(terms.spend or Spend(mu=Fraction(1)))  # what cannot be learned is refused in its own words
+            return data.mechanism.quote(bound, terms)
 
-    def _checked_terms(self, data: LearningData) -> Terms:
-        """What a fit may cost; what cannot be learned is refused in its own words."""
-        terms = fit_terms({name: getattr(self, name) for name in SPENDS})
-        self._plan(data, terms.spend or Spend(mu=Fraction(1)))
-        return terms
+    def _terms(self) -> Terms:
+        """What a fit may cost."""
+        return fit_terms({name: getattr(self, name) for name in SPENDS})
 
-    def _bound(self, data: LearningData, n: int | None = None) -> BoundPlan:
-        """The fit on the rows of a session."""
-        recorded = {"learner": codec.write(self._unfitted())}
-        return bound_fit(data, lambda spend: self._plan(data, spend), self._finished, recorded, n)
+    def planned(self, data: LearningData, spend: Spend, n: int | None = None) -> PlannedRun:
+        """The run of a fit at a spend."""
+        return planned_run(self._plan(data, spend), self._finished, n)
 
     def _finished(self, plan: FitPlan, model: Any, run: Run, noisy_sums: NoisySums) -> Self:
-        """This learner, fitted."""
-        self._keep(model)
-        self.provenance_ = Provenance(
+        """A copy of this learner, fitted."""
+        spend = {name: getattr(run.spend, name) for name in ("epsilon", "delta", "rho", "mu")}
+        fitted = copy(self).set_params(**spend, share=None)
+        provenance = Provenance(
             codec.tag_of(type(self)),
             plan.words(),
             run.promise,
@@ -264,7 +250,7 @@ class Learner(ABC):
                 *(() if noisy_sums.charged else ("fitted before at this price: nothing was charged again",)),
             ),
         )
-        return self
+        return fitted._adopt(model, provenance)  # noqa: SLF001 (of this class)
 
     def _unfitted(self) -> Self:
         """A copy with plain parameters, and without a model."""
@@ -299,16 +285,17 @@ class Learner(ABC):
 
     def _fit(self, data: LearningData, key: str | None) -> Self:
         with data.serving():
-            terms = self._checked_terms(data)
+            terms = self._terms()
             self._require_signal(data)
-            fitted: Self = data.mechanism.answer(self._bound(data), terms, key)
-            return fitted
+            fitted: Self = self._unfitted().answer(data, terms, key)
+        return self._adopt(fitted.model_, fitted.provenance_)
 
-    def _keep(self, model: Any) -> None:
-        """A fitted model, and what its features are called; of arrays scikit-learn says that."""
-        self.model_ = model
+    def _adopt(self, model: Any, provenance: Provenance) -> Self:
+        """Hold a fitted model, and what its features are called; of arrays scikit-learn says that."""
+        self.model_, self.provenance_ = model, provenance
         if not hasattr(self, "n_features_in_"):
             self.feature_names_in_ = np.array([feature.name for feature in model.features], dtype=object)
+        return self
 
     @property
     def is_fitted(self) -> bool:
@@ -346,9 +333,7 @@ class Learner(ABC):
             raise InvalidParameter(
                 "text", name, f"is not a {cls.__name__}", hint="read it with the class that wrote it"
             )
-        learner._keep(fitted.model)  # noqa: SLF001 (of this class)
-        learner.provenance_ = fitted.provenance
-        return learner
+        return learner._adopt(fitted.model, fitted.provenance)  # noqa: SLF001 (of this class)
 
     def _checked_rows(self, rows: Any) -> Any:
         """Public rows; after a fit to arrays, they are checked to be arrays of the same form."""

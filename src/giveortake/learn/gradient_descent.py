@@ -45,7 +45,6 @@ from giveortake import codec
 from giveortake.accounting.composition import calibrate
 from giveortake.caching import cached
 from giveortake.codec import stored
-from giveortake.compile import Spend, Terms
 from giveortake.engines import Component, Sample, VectorSum
 from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused, Unprovable
@@ -64,22 +63,34 @@ from giveortake.learn.features import (
     features_of,
     public_columns,
 )
-from giveortake.learn.noisy_sums import GRAIN, STEPS, FitContext, FitTerms, fit_terms, in_grains, lattice_of, one, value
+from giveortake.learn.noisy_sums import (
+    GRAIN,
+    STEPS,
+    FitContext,
+    FitTerms,
+    Fitting,
+    fit_terms,
+    in_grains,
+    lattice_of,
+    one,
+    value,
+)
 from giveortake.mechanisms.vectors import OutputPerturbation
-from giveortake.plan import Call, ColumnReference, Derive, Domain, Kind, identity
+from giveortake.plan import Call, ColumnReference, Derive, Domain, Expression, Kind, identity
 from giveortake.plan import Literal as Constant
 from giveortake.privacy import ApproxDP, events
 from giveortake.session.kinds.learning_data import LearningData, served_to_asker
-from giveortake.session.kinds.runs import BoundPlan, NoisyVector, PlannedRun, TrustedCode
+from giveortake.session.kinds.runs import NoisyVector, PlannedRun, TrustedCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from giveortake import frame
+    from giveortake.compile import Spend
     from giveortake.exact import Number
     from giveortake.learn.features import DesignColumn
     from giveortake.mechanisms.mechanism import BoundedIntegers
-    from giveortake.plan import Expression, Relation
+    from giveortake.plan import Relation
     from giveortake.session import Session
     from giveortake.session.kinds.runs import AdaptiveRun
 
@@ -87,7 +98,7 @@ if TYPE_CHECKING:
 Loss: TypeAlias = "Literal['logistic', 'squared'] | str | Callable[[Expr, Expr], Expr]"
 _NAMED: TypeAlias = Literal["logistic", "squared"]
 STEEPEST = 30  # beyond which the logistic function is 0 or 1
-_SCORE, _TARGET = "score", "target"
+_SCORE, _TARGET, _CHOSEN = "score", "target", "chosen"
 _DOMAINS = {name: Domain(Kind.REAL, Fraction(-64), Fraction(64), nullable=False) for name in (_SCORE, _TARGET)}
 
 
@@ -98,7 +109,7 @@ def is_code(loss: object) -> bool:
 
 def target_of(schema: Mapping[str, Domain], target: str, loss: Loss) -> Feature:
     """The target as a loss needs it: two declared classes, or a bounded number."""
-    if not callable(loss) and not is_code(loss) and loss not in get_args(_NAMED):
+    if not callable(loss) and not is_code(loss) and loss not in {*get_args(_NAMED), _CHOSEN}:
         raise InvalidParameter(
             "loss",
             loss,
@@ -133,13 +144,18 @@ def slope_of(loss: Loss) -> Expression:
         return (1 / (1 + (-score.clamp(-STEEPEST, STEEPEST)).exp()) - target).node
     assert callable(loss)  # noqa: S101 (checked with the target)
     slope: object = loss(score, target)  # somebody else's code: anything may come back
-    if not isinstance(slope, Expr) or not set(slope.node.columns()) <= set(_DOMAINS):
+    _require_slope(slope.node if isinstance(slope, Expr) else slope)
+    assert isinstance(slope, Expr)  # noqa: S101 (checked)
+    return slope.clamp(-1, 1).node
+
+
+def _require_slope(slope: object) -> None:
+    if not isinstance(slope, Expression) or not set(slope.columns()) <= set(_DOMAINS):
         raise InvalidParameter(
             "loss", type(slope).__name__, "is not an expression of `score` and `target` only", hint="score - y is one"
         )
-    if not slope.node.domain(_DOMAINS).kind.is_number:
-        raise InvalidParameter("loss", repr(slope), "is not a number", hint="its derivative in the score is one")
-    return slope.clamp(-1, 1).node
+    if not slope.domain(_DOMAINS).kind.is_number:
+        raise InvalidParameter("loss", repr(Expr(slope)), "is not a number", hint="its derivative in the score is one")
 
 
 def target_value(target: Feature) -> Expression:
@@ -235,9 +251,37 @@ def sgd(
     )
     if schedule.rate >= 1:
         raise InvalidParameter("rate", rate, "is not a share of the people below 1", hint='rate="1/10"')
-    spend = fit_terms({"epsilon": epsilon, "delta": delta}).spend
-    assert spend is not None  # noqa: S101 (it was stated)
-    return _Descent.from_parameters(LearningData.of(s), target, features, loss, spend).run(schedule, key)
+    data = LearningData.of(s)
+    target_of(data.schema, target, loss)  # refuses other losses
+    name, slope = (loss, None) if isinstance(loss, str) else (_CHOSEN, slope_of(loss))
+    fitting = DescentFitting(target, None if features is None else tuple(features), name, schedule, slope)
+    descent: Descent = fitting.answer(data, fit_terms({"epsilon": epsilon, "delta": delta}), key)
+    return descent
+
+
+@final
+@stored("sgd of")
+@dataclass(frozen=True, eq=False)
+class DescentFitting(Fitting):
+    """Descent on samples of persons; `slope` is that of a chosen loss."""
+
+    target: str
+    features: tuple[str, ...] | None
+    loss: str
+    schedule: Schedule
+    slope: Expression | None = None
+
+    def __post_init__(self) -> None:
+        if (self.loss == _CHOSEN) != (self.slope is not None):
+            raise InvalidParameter("loss", self.loss, "is a name, or has a slope")
+        if self.slope is not None:
+            _require_slope(self.slope)
+
+    def planned(self, data: LearningData, spend: Spend, _n: int | None = None) -> PlannedRun:
+        if spend.epsilon is None or spend.delta is None:
+            raise InvalidParameter("epsilon", None, "is missing, with a delta", hint='epsilon="1", delta="1e-6"')
+        slope = slope_of(self.loss) if self.loss in get_args(_NAMED) else self.slope
+        return _Descent.from_fitting(self, data, slope, spend).planned(self.schedule)
 
 
 @cached(64)
@@ -278,15 +322,14 @@ class _Descent:
     loss: str
 
     @classmethod
-    def from_parameters(
-        cls, data: LearningData, target: str, features: Sequence[str] | None, loss: Loss, spend: Spend
+    def from_fitting(
+        cls, fitting: DescentFitting, data: LearningData, slope: Expression | None, spend: Spend
     ) -> _Descent:
         """Check what was stated, and plan the descent."""
-        used_features = features_of(data.schema, features, target)
-        target_feature = target_of(data.schema, target, loss)
-        slope = None if is_code(loss) else slope_of(loss)
+        used_features = features_of(data.schema, fitting.features, fitting.target)
+        target_feature = target_of(data.schema, fitting.target, fitting.loss)
         if slope is None:
-            data.require_trusted(str(loss))
+            data.require_trusted(fitting.loss)
         if data.budget.neighbours == "change-one":
             raise Unprovable(
                 "sampling of persons has no price where a person is changed",
@@ -294,9 +337,8 @@ class _Descent:
             )
         condition = complete_and_declared(data.schema, (*used_features, target_feature))
         most = None if data.relation.most_rows else 1
-        loss_name = loss if isinstance(loss, str) else "chosen"
         context = FitContext.from_parameters(data, spend, most, condition)
-        return cls(context, used_features, target_feature, slope, loss_name)
+        return cls(context, used_features, target_feature, slope, fitting.loss)
 
     def gradient(self, theta: Reals, bound: int) -> VectorSum:
         """The sum of gradients: the slope of a row times (1, x)."""
@@ -310,22 +352,21 @@ class _Descent:
         components = [Component((0, index)) for index in range(1, len(values))]
         return VectorSum(self.context.relation, tuple(values), (), tuple(components), bound)
 
-    def run(self, schedule: Schedule, key: str | None) -> Descent:
-        """Charge all steps, and make them."""
+    def planned(self, schedule: Schedule) -> PlannedRun:
+        """All steps, and the model that they lead to."""
         spend = self.context.spend
         assert spend.epsilon is not None and spend.delta is not None  # noqa: S101, PT018 (both were stated)
         multiplier = _multiplier(spend.epsilon, spend.delta, schedule.steps, schedule.rate)
         declared = events.Repeated(events.Subsampled(events.Gaussian(multiplier), schedule.rate), schedule.steps)
         bound = max(1, int(schedule.clip * STEPS**2))
-        theta = np.zeros(1 + sum(len(feature.design()) for feature in self.features))
-        first = self.gradient(theta, bound)
+        origin = np.zeros(1 + sum(len(feature.design()) for feature in self.features))
+        first = self.gradient(origin, bound)
         self.context.data.require(replace(first, sample=Sample("", 0)))  # refused, if need be, before any charge
         request_fields = self._request_fields(schedule) | {"lattice": lattice_of(first)}
         samples = self.context.data.sample_request(spend, declared, identity=request_fields, words=self._words())
 
         def complete(run: AdaptiveRun) -> Descent:
-            nonlocal theta
-            path, stored_steps = [], list(run.steps)
+            theta, path, stored_steps = origin, [], list(run.steps)
             for step in range(schedule.steps):
                 if step < len(stored_steps):
                     drawn = stored_steps[step]
@@ -357,13 +398,10 @@ class _Descent:
             mean = np.mean(path[len(path) // 2 :], axis=0)
             return Descent(self.features, self.target, mean, provenance, np.array(path))
 
-        mechanism, terms = self.context.data.mechanism, replace(Terms.of({}), spend=spend)
-        planned = PlannedRun(samples, complete)
-        descent: Descent = mechanism.answer(BoundPlan("fit", mechanism, lambda _spend: planned), terms, key)
-        return descent
+        return PlannedRun(samples, complete)
 
     def _words(self) -> str:
-        loss = "model of a chosen loss" if self.loss == "chosen" else f"{self.loss} model"
+        loss = "model of a chosen loss" if self.loss == _CHOSEN else f"{self.loss} model"
         loss = f"model by the code {self.loss}" if self.slope is None else loss
         return f"a {loss} of {self.target.name} by gradient descent"
 
@@ -431,29 +469,45 @@ def output_perturbation(
     >>> model.coefficients.shape  # the intercept, and one for age
     (2,)
     """
-    if loss not in get_args(Convex):
-        raise InvalidParameter("loss", loss, "is not known to be convex", hint='loss="logistic", or loss="huber"')
-    if whole("passes", passes) > MOST_PASSES:
-        raise InvalidParameter("passes", passes, f"is more than {MOST_PASSES:,}", hint="take a larger regularisation")
-    data = LearningData.of(s)
-    data.require_unwitnessed("the points of a descent are secret, and the engine's statements would contain them")
-    used_features = features_of(data.schema, features, target)
-    target_feature = target_of(data.schema, target, "logistic" if loss == "logistic" else "squared")
-    if data.relation.person is not None and data.relation.most_rows is None:
-        raise QueryRefused(
-            f"a `{data.relation.person}` may have any number of rows, and gradients are not cut here",
-            hint="rows_per_person=1 in gt.protect, or one row for each person by s.table().per_person(…)",
-        )
-    strength = positive("regularisation", regularisation)
-    condition = complete_and_declared(data.schema, (*used_features, target_feature))
-
-    def plan(spend: Spend) -> PlannedRun:
-        context = FitContext.from_parameters(data, spend, None, condition)
-        return Risk(context, used_features, target_feature, loss, strength, passes).planned()
-
-    plan(Spend(mu=Fraction(1)))  # what cannot be learned is refused in its own words
-    model: PerturbedModel = data.mechanism.answer(BoundPlan("fit", data.mechanism, plan), fit_terms(terms), key)
+    strength, listed = positive("regularisation", regularisation), None if features is None else tuple(features)
+    fitting = PerturbationFitting(target, listed, strength, passes, loss)
+    model: PerturbedModel = fitting.answer(LearningData.of(s), fit_terms(terms), key)
     return model
+
+
+@final
+@stored("output perturbation of")
+@dataclass(frozen=True, eq=False)
+class PerturbationFitting(Fitting):
+    """The minimiser of a regularised risk, with noise."""
+
+    target: str
+    features: tuple[str, ...] | None
+    strength: Fraction
+    passes: int
+    loss: Convex
+
+    def __post_init__(self) -> None:
+        if self.loss not in get_args(Convex):
+            raise InvalidParameter(
+                "loss", self.loss, "is not known to be convex", hint='loss="logistic", or loss="huber"'
+            )
+        if whole("passes", self.passes) > MOST_PASSES:
+            raise InvalidParameter(
+                "passes", self.passes, f"is more than {MOST_PASSES:,}", hint="take a larger regularisation"
+            )
+
+    def planned(self, data: LearningData, spend: Spend, _n: int | None = None) -> PlannedRun:
+        data.require_unwitnessed("the points of a descent are secret, and the engine's statements would contain them")
+        features = features_of(data.schema, self.features, self.target)
+        target = target_of(data.schema, self.target, "logistic" if self.loss == "logistic" else "squared")
+        if data.relation.person is not None and data.relation.most_rows is None:
+            raise QueryRefused(
+                f"a `{data.relation.person}` may have any number of rows, and gradients are not cut here",
+                hint="rows_per_person=1 in gt.protect, or one row for each person by s.table().per_person(…)",
+            )
+        context = FitContext.from_parameters(data, spend, None, complete_and_declared(data.schema, (*features, target)))
+        return Risk(context, features, target, self.loss, self.strength, self.passes).planned()
 
 
 @final

@@ -11,8 +11,8 @@ small. Persons with several rows are refused: their rows are not independent.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack, final
 
@@ -27,7 +27,16 @@ from giveortake.exact import counted, positive
 from giveortake.learn.base import Document, plain
 from giveortake.learn.features import Category, Reals, ScaledNumber, classes_of
 from giveortake.learn.moments import Moments
-from giveortake.learn.noisy_sums import FitContext, FitPlan, FitTerms, answered, bound_fit, fit_terms, vector_sum
+from giveortake.learn.noisy_sums import (
+    FitContext,
+    FitPlan,
+    FitTerms,
+    Fitting,
+    fit_terms,
+    planned_run,
+    promised,
+    vector_sum,
+)
 from giveortake.plan import ColumnReference
 from giveortake.privacy import Guarantee
 from giveortake.session.kinds.learning_data import LearningData, served_to_asker
@@ -40,8 +49,7 @@ if TYPE_CHECKING:
     from giveortake.engines import VectorSum
     from giveortake.learn.noisy_sums import NoisySums
     from giveortake.session import Session
-    from giveortake.session.kinds.runs import BoundPlan, Run
-    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.kinds.runs import PlannedRun
 
 
 @served_to_asker
@@ -58,31 +66,27 @@ def contingency(
     Guarantee: a row is in one cell at most, so it moves the table by 1 if it is added, by √2 if it is changed, and a
     person by `clip` times that. Rows with a missing or undeclared category are in no cell.
     """
-    data, recorded = LearningData.of(s), {"statistic": "contingency", "columns": plain(columns), "clip": clip}
-    table: Contingency = answered(
-        data, _planned(data, columns, clip), _promised, fit_terms(terms), key=key, recorded=recorded
-    )
+    table: Contingency = ContingencyFitting(plain(columns), clip).answer(LearningData.of(s), fit_terms(terms), key)
     return table
 
 
-def _planned(data: LearningData, columns: Sequence[str], clip: int | None) -> Callable[[Spend], ContingencyPlan]:
-    def plan(spend: Spend) -> ContingencyPlan:
+@final
+@stored("contingency of columns")
+@dataclass(frozen=True, eq=False)
+class ContingencyFitting(Fitting):
+    """Counts by one or two columns."""
+
+    columns: Any
+    clip: int | None = None
+
+    def planned(self, data: LearningData, spend: Spend, n: int | None = None) -> PlannedRun:
+        columns = self.columns
         if isinstance(columns, str) or len(columns) not in {1, 2} or len(set(columns)) < len(columns):
             raise InvalidParameter("columns", columns, "needs one column or two, in a list", hint='["sex", "smoker"]')
         categories = tuple(classes_of(data.schema, name, "columns") for name in columns)
-        return ContingencyPlan(FitContext.from_parameters(data, spend, clip, None), categories)
-
-    return plan
-
-
-def _promised(_plan: FitPlan, table: Contingency, run: Run, noisy_sums: NoisySums) -> Contingency:
-    return replace(table, guarantee=run.promise, release_id=noisy_sums.release_id)
-
-
-def bound_of_record(mechanism: InteractiveMechanism, content: Mapping[str, Any], _spend: Spend) -> BoundPlan:
-    """The contingency table that a record of a release tells of."""
-    data = LearningData.from_json(mechanism, dict(content))
-    return bound_fit(data, _planned(data, content["columns"], content["clip"]), _promised)
+        return planned_run(
+            ContingencyPlan(FitContext.from_parameters(data, spend, self.clip, None), categories), promised, n
+        )
 
 
 @final

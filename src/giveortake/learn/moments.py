@@ -41,29 +41,28 @@ from giveortake.learn.noisy_sums import (
     FitContext,
     FitPlan,
     FitTerms,
-    answered,
-    bound_fit,
+    Fitting,
     fit_terms,
     gram_sum,
     one,
+    planned_run,
+    promised,
     value,
     vector_sum,
 )
-from giveortake.plan import Call, Kind, Literal, identity
+from giveortake.plan import Call, Expression, Kind, Literal, identity
 from giveortake.privacy import Guarantee
 from giveortake.session.kinds.learning_data import LearningData, served_to_asker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from giveortake import frame
     from giveortake.engines import VectorSum
     from giveortake.exact import Number
     from giveortake.learn.noisy_sums import NoisySums
-    from giveortake.plan import Expression
     from giveortake.session import Session
-    from giveortake.session.kinds.runs import BoundPlan, Run
-    from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.kinds.runs import PlannedRun, Run
 
 
 @final
@@ -160,30 +159,24 @@ def moments(
     of length Σ x²; above the diagonal they count twice and get noise σ/√2. So a row of d columns moves the release by
     at most 1 + d, relative to σ, and a person by at most `clip` times that. What is computed from it is free.
     """
-    data, recorded = LearningData.of(s), {"statistic": "moments", "columns": plain(columns), "clip": clip}
-    moments: Moments = answered(
-        data, _planned(data, columns, clip), _promised, fit_terms(terms), key=key, recorded=recorded
-    )
+    moments: Moments = MomentsFitting(plain(columns), clip).answer(LearningData.of(s), fit_terms(terms), key)
     return moments
 
 
-def _planned(data: LearningData, columns: Sequence[str] | None, clip: int | None) -> Callable[[Spend], MomentsPlan]:
-    def plan(spend: Spend) -> MomentsPlan:
-        features = features_of(data.schema, columns, called="columns")
+@final
+@stored("moments of columns")
+@dataclass(frozen=True, eq=False)
+class MomentsFitting(Fitting):
+    """The moments of columns."""
+
+    columns: Any = None
+    clip: int | None = None
+
+    def planned(self, data: LearningData, spend: Spend, n: int | None = None) -> PlannedRun:
+        features = features_of(data.schema, self.columns, called="columns")
         condition = complete_and_declared(data.schema, features)
-        return MomentsPlan(FitContext.from_parameters(data, spend, clip, condition), features)
-
-    return plan
-
-
-def _promised(_plan: FitPlan, moments: Moments, run: Run, noisy_sums: NoisySums) -> Moments:
-    return replace(moments, guarantee=run.promise, release_id=noisy_sums.release_id)
-
-
-def bound_of_record(mechanism: InteractiveMechanism, content: Mapping[str, Any], _spend: Spend) -> BoundPlan:
-    """The moments that a record of a release tells of."""
-    data = LearningData.from_json(mechanism, dict(content))
-    return bound_fit(data, _planned(data, content["columns"], content["clip"]), _promised)
+        plan = MomentsPlan(FitContext.from_parameters(data, spend, self.clip, condition), features)
+        return planned_run(plan, promised, n)
 
 
 @final
@@ -401,10 +394,37 @@ def statistical_query(
     not of those that they are a sample of.
     """
     data = LearningData.of(s)
-    sure = open_probability("confidence", confidence)
-    plan = MeanPlan.for_tolerance(data, column_or_expression(expression), positive("tolerance", tolerance), sure, n)
+    sure, within = open_probability("confidence", confidence), positive("tolerance", tolerance)
+    least, certain = _least(data, n, 1 - (1 - sure) / 10), isinstance(n, int)
+    fitting = MeanFitting(column_or_expression(expression), within, sure, least, certain)
+    terms = replace(Terms.of({}), spend=fitting.plan(data).context.spend)
+    estimate: Estimate = fitting.answer(data, terms, key)
+    return estimate
 
-    def finish(_plan: FitPlan, mean: Fraction, run: Run, noisy_sums: NoisySums) -> Estimate:
+
+@final
+@stored("mean of an expression")
+@dataclass(frozen=True, eq=False)
+class MeanFitting(Fitting):
+    """The mean of an expression to a tolerance; `n` is the least number of rows, which is public if `is_certain`."""
+
+    expression: Expression
+    tolerance: Fraction
+    confidence: Fraction
+    n: int
+    is_certain: bool
+
+    def plan(self, data: LearningData) -> MeanPlan:
+        """The plan, with the spend that the tolerance asks for."""
+        return MeanPlan.for_tolerance(
+            data, self.expression, self.tolerance, self.confidence, self.n, is_certain=self.is_certain
+        )
+
+    def planned(self, data: LearningData, _spend: Spend, _n: int | None = None) -> PlannedRun:
+        return planned_run(self.plan(data), self._estimate)
+
+    def _estimate(self, plan: FitPlan, mean: Fraction, run: Run, noisy_sums: NoisySums) -> Estimate:
+        assert isinstance(plan, MeanPlan)  # noqa: S101 (it was planned here)
         low, high = max(plan.low, mean - plan.tolerance), min(plan.high, mean + plan.tolerance)
         return Estimate(
             *(float(number) for number in (mean, low, high)),
@@ -412,13 +432,9 @@ def statistical_query(
             guarantee=run.promise,
             cost=run.promise,
             release_id=noisy_sums.release_id,
-            confidence=sure,
+            confidence=self.confidence,
             notes=(f"the tolerance holds if there are {plan.n:,} rows at least",),
         )
-
-    terms = replace(Terms.of({}), spend=plan.context.spend)
-    estimate: Estimate = answered(data, lambda _spend: plan, finish, terms, key=key)
-    return estimate
 
 
 @final
@@ -442,7 +458,9 @@ class MeanPlan(FitPlan):
         expression: Expression,
         tolerance: Fraction,
         sure: Fraction,
-        n: int | Estimate | Answer | Moments | None,
+        n: int,
+        *,
+        is_certain: bool = True,
     ) -> MeanPlan:
         """Check what was stated, and plan the noise that the tolerance asks for."""
         domain = expression.domain(data.schema)
@@ -459,11 +477,10 @@ class MeanPlan(FitPlan):
             raise InvalidParameter("tolerance", str(tolerance), f"is no less than half of {decimal(high - low)}")
         condition = Call("not", (Call("is_null", (expression,)),)) if domain.nullable else None
         miss = 1 - sure
-        least = _least(data, n, 1 - miss / 10)
-        noise_miss = miss if isinstance(n, int) else miss * 9 / 10
+        noise_miss = miss if is_certain else miss * 9 / 10
         context = FitContext.from_parameters(data, Spend(mu=Fraction(1)), None, condition)
         share = Call("multiply", (Call("subtract", (expression, Literal(low))), Literal(2 / (high - low))))
-        plan = cls(context, Call("subtract", (share, Literal(Fraction(1)))), low, high, n=least)
+        plan = cls(context, Call("subtract", (share, Literal(Fraction(1)))), low, high, n=n)
         plan._spend(tolerance, noise_miss)
         return plan
 

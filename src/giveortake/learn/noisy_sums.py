@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypedDict, final
 
@@ -18,13 +18,15 @@ import numpy as np
 
 from giveortake import exact
 from giveortake.compile import Spend, Terms
-from giveortake.engines import Component, Quantum, Summand, VectorSum
+from giveortake.engines import Component, Quantum, Sample, Summand, VectorSum
 from giveortake.engines.questions import LONGEST
 from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused, did_you_mean
 from giveortake.exact import whole
 from giveortake.mechanisms.vectors import VectorNoise
-from giveortake.plan import Filter, Literal, identity
+from giveortake.plan import Filter, Literal, Relation, identity
+from giveortake.session.kinds.learning_data import LearningData
 from giveortake.session.kinds.runs import BoundPlan, NoisyVector, PlannedRun
+from giveortake.session.requests import Request, request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,10 +36,10 @@ if TYPE_CHECKING:
     from giveortake.engines import KeyColumn
     from giveortake.exact import Number
     from giveortake.learn.features import Reals
-    from giveortake.plan import Expression, Relation
+    from giveortake.plan import Expression
     from giveortake.privacy import Guarantee
-    from giveortake.session.kinds.learning_data import LearningData
     from giveortake.session.kinds.runs import AdaptiveRun, Run
+    from giveortake.session.mechanism import InteractiveMechanism
 
 
 STEPS = 1 << 10  # of 1
@@ -374,6 +376,51 @@ class FitPlan(ABC):
 Finish: TypeAlias = "Callable[[FitPlan, Any, Run, NoisySums], Any]"
 
 
+def promised(_plan: FitPlan, statistic: Any, run: Run, noisy_sums: NoisySums) -> Any:
+    """A released statistic, with the promise of its run."""
+    return replace(statistic, guarantee=run.promise, release_id=noisy_sums.release_id)
+
+
+class Fitting(ABC):
+    """What is learned of rows, as it was stated: a learner or a statistic. A registered dataclass."""
+
+    @abstractmethod
+    def planned(self, data: LearningData, spend: Spend, n: int | None = None) -> PlannedRun:
+        """The run that learns it at a spend, checked: what cannot be learned is refused here, at no cost."""
+
+    def query(self, data: LearningData, n: int | None = None) -> BoundPlan:
+        """What is charged for it, on rows behind a session; `n` is a public number of them, for quotes."""
+        return FitRequest(self, data.relation, data.persons, n).bound(data)
+
+    def answer(self, data: LearningData, terms: Terms, key: str | None) -> Any:
+        """What is learned, under one charge."""
+        bound = self.query(data)
+        bound.plan(terms.spend or Spend(mu=Fraction(1)))  # what cannot be learned is refused in its own words
+        return data.mechanism.answer(bound, terms, key)
+
+
+@final
+@request("fit")
+@dataclass(frozen=True, slots=True, eq=False)
+class FitRequest(Request):
+    """Something that is learned of the rows of a relation, or of a public part of the persons."""
+
+    fitting: Fitting
+    relation: Relation
+    persons: Sample | None = None
+    n: int | None = field(default=None, metadata={"stored": False})
+
+    def terms(self, stated: Mapping[str, Any]) -> Terms:
+        return fit_terms(stated)
+
+    def bind(self, mechanism: InteractiveMechanism, _terms: Terms) -> BoundPlan:
+        return self.bound(LearningData(mechanism, self.relation, self.persons))
+
+    def bound(self, data: LearningData) -> BoundPlan:
+        """The request on the rows of a session."""
+        return BoundPlan(self, data.mechanism, lambda spend: self.fitting.planned(data, spend, self.n))
+
+
 def planned_run(plan: FitPlan, finish: Finish, n: int | None = None) -> PlannedRun:
     """The run of a plan: it makes its passes, of which those that are stored are read, and is settled."""
     run = plan.run()
@@ -386,36 +433,6 @@ def planned_run(plan: FitPlan, finish: Finish, n: int | None = None) -> PlannedR
         return finish(plan, learned, run, noisy_sums)
 
     return PlannedRun(run, complete, lambda: plan.quoted(run, n))
-
-
-def answered(
-    data: LearningData,
-    plan: Callable[[Spend], FitPlan],
-    finish: Finish,
-    terms: Terms,
-    *,
-    key: str | None,
-    recorded: Mapping[str, Any] | None = None,
-) -> Any:
-    """What a plan learns from rows behind a session, under one charge: `finish` makes the result of it."""
-    plan(terms.spend or Spend(mu=Fraction(1)))  # what cannot be learned is refused in its own words
-    return data.mechanism.answer(bound_fit(data, plan, finish, recorded), terms, key)
-
-
-def bound_fit(
-    data: LearningData,
-    plan: Callable[[Spend], FitPlan],
-    finish: Finish,
-    recorded: Mapping[str, Any] | None = None,
-    n: int | None = None,
-) -> BoundPlan:
-    """The request for what a plan learns; `recorded` is what it is read again by, besides the rows."""
-
-    def record(_spend: Spend) -> Mapping[str, Any] | None:
-        rows = data.to_json()
-        return None if recorded is None or rows is None else {**recorded, **rows}
-
-    return BoundPlan("fit", data.mechanism, lambda spend: planned_run(plan(spend), finish, n), record)
 
 
 def counted(guarantee: Guarantee, rows: int) -> str:

@@ -21,33 +21,34 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack, final, get_arg
 
 import numpy as np
 
-from giveortake.compile import Spend, Terms
+from giveortake.codec import stored
+from giveortake.compile import Spend
 from giveortake.engines import Component
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.exact import open_probability, whole
 from giveortake.learn.additive import MOST_CELLS, MOST_FITTED_BINS, AdditiveClassifier, AdditiveModel, AdditiveRegressor
-from giveortake.learn.base import Learner
+from giveortake.learn.base import Learner, Model
 from giveortake.learn.classification import MOST_COLUMNS, ClassMeans, LogisticModel, LogisticRegression, NaiveBayes
 from giveortake.learn.features import Category, ScaledNumber, added, classes_of, complete, feature_of, features_of
 from giveortake.learn.gradient_descent import LinearScores, score_of, target_value
 from giveortake.learn.linear import LinearModel, LinearRegression
-from giveortake.learn.moments import MomentsPlan
+from giveortake.learn.moments import MomentsFitting
 from giveortake.learn.noisy_sums import (
     GRAIN,
     FitContext,
     FitPlan,
     FitTerms,
-    answered,
-    bound_fit,
+    Fitting,
     fit_terms,
     one,
+    planned_run,
     value,
     vector_sum,
 )
 from giveortake.plan import Call, ColumnReference, Expression, Kind, identity
 from giveortake.plan import Literal as Constant
+from giveortake.privacy import GaussianDP
 from giveortake.session.kinds.learning_data import LearningData
-from giveortake.session.pricing import price
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from giveortake.learn.features import Feature
     from giveortake.learn.noisy_sums import NoisySums
     from giveortake.session import Session
+    from giveortake.session.kinds.runs import PlannedRun
 
 
 @singledispatch
@@ -167,7 +169,8 @@ def select(
     scores = []
     for index, candidate in enumerate(candidates):
         candidate.fit(fitting, key=None if key is None else f"{key} fit {index}")
-        scores.append(_scored(candidate, scoring, score_terms, clip, None if key is None else f"{key} score {index}"))
+        score_key = None if key is None else f"{key} score {index}"
+        scores.append(ScoreFitting(candidate.model_, clip).answer(scoring, score_terms, score_key))
     return Selection(tuple(candidates), tuple(scores))
 
 
@@ -205,17 +208,22 @@ class Selection:
         return "\n".join(lines)
 
 
-def _scored(learner: Learner, data: LearningData, terms: Terms, clip: int | None, key: str | None) -> Score:
-    model = learner.model_
-    names = [feature.name for feature in model.features]
-    target = model.target if isinstance(model.target, str) else model.target.name
+@final
+@stored("score of a model")
+@dataclass(frozen=True, eq=False)
+class ScoreFitting(Fitting):
+    """How good the guesses of a model are, on the rows that are held out."""
 
-    def plan(spend: Spend) -> _ScorePlan:
-        context = FitContext.from_parameters(data, spend, clip, complete(data.schema, [*names, target]))
-        return _ScorePlan(context, gain(model), target)
+    model: Model
+    clip: int | None = None
 
-    score: Score = answered(data, plan, lambda _plan, learned, _run, _noisy_sums: learned, terms, key=key)
-    return score
+    def planned(self, data: LearningData, spend: Spend, n: int | None = None) -> PlannedRun:
+        model: Any = self.model
+        names = [feature.name for feature in model.features]
+        target = model.target if isinstance(model.target, str) else model.target.name
+        context = FitContext.from_parameters(data, spend, self.clip, complete(data.schema, [*names, target]))
+        plan = _ScorePlan(context, gain(model), target)
+        return planned_run(plan, lambda _plan, learned, _run, _noisy_sums: learned, n)
 
 
 @final
@@ -286,11 +294,11 @@ def choose(
     data = LearningData.of(s)
     used_features = features_of(data.schema, features, target)
 
-    def moments(spend: Spend) -> MomentsPlan:
-        return MomentsPlan(FitContext.from_parameters(data, spend, clip, None), used_features)
-
-    spend = price(bound_fit(data, moments, lambda *_: None), fit_terms(terms)).spend  # of a share, what it buys
-    context = FitContext.from_parameters(data, spend, clip, None)
+    names = [feature.name for feature in used_features]
+    stated = fit_terms(terms)
+    bought = data.mechanism.quote(MomentsFitting(names, clip).query(data), stated).cost  # of a share, what it buys
+    assert isinstance(bought, GaussianDP)  # noqa: S101 (so sums of vectors are charged)
+    context = FitContext.from_parameters(data, stated.spend or Spend(mu=bought.mu), clip, None)
     rows = data.rows_about() if n is None else whole("n", n)
     if rows is None:
         raise QueryRefused(
@@ -299,7 +307,6 @@ def choose(
         )
     signal = float(rows) * float(context.mu) / context.rows
     learner, why = _chosen(data, target, used_features, signal)
-    names = [feature.name for feature in used_features]
     return Choice(learner(target, names, clip=clip, **terms), f"{learner.__name__}: {why}")
 
 

@@ -175,22 +175,11 @@ def _records(session: Releasing) -> Iterator[ReleaseRecord]:
 
 def _tables(session: Releasing, record: ReleaseRecord) -> Iterator[PublishedTable]:
     answers = session.release_tables(record.id)
-    texts = _texts(session, record)
+    texts = [part.get("sql") for part in record.parts]
     for table_index, answer in enumerate(answers):
         query = texts[table_index] if table_index < len(texts) else None
         number = table_index if len(answers) > 1 else None
         yield published(record, answer, query or _query_in_words(record, table_index, len(answers), answer), number)
-
-
-def _texts(session: Releasing, record: ReleaseRecord) -> list[str | None]:
-    """The questions of a release as they were written in SQL; of a refinement, the one that it refines."""
-    content = record.record if isinstance(record.record, dict) else {}
-    texts = [question.get("sql") for question in content.get("questions", [])]
-    refines = (record.request or {}).get("refines") if "refined" in content else None
-    if not refines or any(texts):
-        return texts
-    index = int(content["refined"])
-    return _texts(session, session.release_record(refines[0]))[index : index + 1]
 
 
 def _query_in_words(record: ReleaseRecord, table_index: int, count: int, answer: Answer) -> str:

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from threading import Event as Flag
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 from giveortake.caching import Cache
-from giveortake.codec import write
 from giveortake.compile.measurement import prepared
 from giveortake.errors import AccessDenied, BudgetExceeded, LedgerMismatch, QueryRefused
-from giveortake.plan import Value
 from giveortake.privacy import ApproxDP
 from giveortake.session.pricing import price
 from giveortake.session.quotes import Quote
@@ -29,8 +26,8 @@ from giveortake.session.steps import steps_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
     from contextlib import AbstractContextManager
+    from fractions import Fraction
 
-    from giveortake.answers.terms import Confidence
     from giveortake.compile import Caps, CustodianCaps, Measurement, Spend, Terms
     from giveortake.compile.measurement import Prepared
     from giveortake.engines import Engine
@@ -49,7 +46,6 @@ if TYPE_CHECKING:
     from giveortake.sql import Read
 
 
-FORMAT = 1  # of the records of releases
 _MOST = 256  # entries of each cache
 _Result = TypeVar("_Result")
 
@@ -273,16 +269,6 @@ class InteractiveMechanism:
     def key_pot(self) -> Fraction | None:
         """The δ set aside for finding keys, if the budget has one."""
         return self.budget.delta / 10 if isinstance(self.budget, ApproxDP) else None
-
-    def record_head(self, confidence: Confidence) -> dict[str, Any]:
-        """What every record of a release begins with: under which declarations it was asked, and of which part."""
-        part = self.part
-        return {
-            "format": FORMAT,
-            "declared": self.declared,
-            "confidence": [str(Fraction(confidence)), confidence.over],
-            **({} if part is None else {"part": [part.column, write(part.value, Value), part.touched]}),
-        }
 
     # -- the ledger ---------------------------------------------------------------------------------------------
 

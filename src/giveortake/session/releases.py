@@ -1,7 +1,7 @@
 """Releases read again by their ids, from the ledger's records alone. This is post-processing, and free.
 
-A record holds what an analyst wrote: the text or the plan of each question, constants included, what was spent on it
-and the caps. It holds nothing that any row decides. The custodian, who owns the ledger, can read it.
+A record holds what an analyst wrote: the request, constants included, what was spent on it and the caps. It holds
+nothing that any row decides. The custodian, who owns the ledger, can read it.
 
 Guarantee: a release is read by the very measurement that was charged. What the record leads to is compared with what
 names the charge and with the event that was charged, and refused where they differ, so that noisy integers are never
@@ -10,37 +10,28 @@ read by other bounds than those they were drawn by. Steps are replayed, and none
 
 from __future__ import annotations
 
-import json
-from contextlib import contextmanager
 from dataclasses import replace
-from fractions import Fraction
-from importlib import import_module
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import codec
-from giveortake.answers.terms import Confidence
-from giveortake.codec import write
-from giveortake.compile import Caps, Spend, Terms
+from giveortake.compile import Terms
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryRefused, Unprovable
-from giveortake.plan import Question, Value
-from giveortake.session.kinds.counters import CounterRequest
-from giveortake.session.kinds.queries import BoundQuestions, QueryRequest, RefinementRequest
-from giveortake.session.mechanism import FORMAT
+from giveortake.plan import Value
+from giveortake.session.kinds.queries import BoundQuestions
 from giveortake.session.partitions import parts_of
-from giveortake.session.profiles.profile import FORMAT as PROFILE_FORMAT
-from giveortake.session.profiles.profile import BoundProfile, ProfileRequest
 from giveortake.session.refusals import unanswered
-from giveortake.session.requests import Priced
+from giveortake.session.requests import Priced, Record, request_of
 from giveortake.session.steps import stored_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from giveortake.answers import Answer
-    from giveortake.ledger import ReleaseRecord
+    from giveortake.ledger import ReleaseRecord, Reservation
     from giveortake.session.kinds.queries import PaidRelease
     from giveortake.session.mechanism import InteractiveMechanism
-    from giveortake.session.requests import Bound
+    from giveortake.session.requests import PartOfTables
 
 _AGAIN = "ask it again: what was paid for is free"
 
@@ -54,264 +45,131 @@ def release_of(mechanism: InteractiveMechanism, release_id: str) -> ReleaseRecor
 
 
 def released(mechanism: InteractiveMechanism, release_id: str, index: int | None = None) -> Any:
-    """What was released under an id: a table, a model, a synthetic table; `index` says which of several tables."""
-    record = release_of(mechanism, release_id)
-    reading = Reading(mechanism, record)
-    if reading.kind == "run":
-        return reading.read()
-    tables = (
-        reading.tables() if index is None or reading.kind != "questions" else [reading.table(_checked(index, reading))]
-    )
-    tables = list(tables)
-    if len(tables) == 1 and (index is None or reading.kind == "questions"):
-        return tables[0]
-    if type(index) is not int or not 0 <= index < len(tables):
-        raise _no_such(index, len(tables), "table")
-    return tables[index]
+    """What was released under an id, as it was; `index` picks one of several tables."""
+    reading = Reading(mechanism, release_of(mechanism, release_id))
+    return reading.read() if index is None else reading.table(index)
 
 
 def released_tables(mechanism: InteractiveMechanism, record: ReleaseRecord) -> Iterator[Answer]:
     """All tables of a release, in order. A release without tables, or without a record, is refused with the reason."""
     reading = Reading(mechanism, record)
-    if reading.kind == "run":
-        raise Unprovable(
-            f"the release {record.id!r} comes from a run, and holds no table: {record.description}",
-            hint="read it with s.release(…)",
-        )
-    yield from reading.tables()
+    for index in range(max(1, reading.bound.tables)):
+        yield reading.table(index)
 
 
-def paid_release(mechanism: InteractiveMechanism, release_id: str, index: int | None) -> PaidRelease:
+def paid_release(
+    mechanism: InteractiveMechanism, release_id: str, index: int | None, portion: int | None = None
+) -> PaidRelease:
     """The paid release of a question, to be refined; `index` says which question of a batch."""
-    record = release_of(mechanism, release_id)
-    if not isinstance(record.record, dict) or "questions" not in record.record:
+    reading = Reading(mechanism, release_of(mechanism, release_id))
+    bound = reading.bound
+    if not isinstance(bound, BoundQuestions):
         raise Unprovable(
-            f"the release {record.id!r} did not come from a question, and cannot be refined",
+            f"the release {release_id!r} did not come from a question, and cannot be refined",
             hint="ask the question again at a higher price",
         )
-    reading = Reading(mechanism, record)
-    return reading.paid(_checked(index, reading))
-
-
-def _checked(index: int | None, reading: Reading) -> int:
-    count = len(reading.content["questions"])
-    if index is None and count == 1:
-        return 0
-    if type(index) is not int or not 0 <= index < count:
-        raise _no_such(index, count, "question")
-    return index
-
-
-def _no_such(index: int | None, count: int, noun: str) -> InvalidParameter:
-    return InvalidParameter(
-        "place", index, f"is not the place of a {noun}: there are {count}", hint=f"from 0 to {count - 1}"
-    )
+    chosen = 0 if bound.refined is not None else reading.checked(index, "question")
+    of_first = None if bound.refined is not None else portion
+    paid = bound.whole(chosen, reading.priced, *reading.outcome, reading.terms, portion=of_first)
+    return replace(paid, looked_up=True)
 
 
 @final
 class Reading:
     """One release, read by its record."""
 
-    def __init__(self, mechanism: InteractiveMechanism, record: ReleaseRecord) -> None:
-        self.record, self.kind = record, _kind(record)
-        self.content: dict[str, Any] = record.record
-        if self.content["declared"] != mechanism.declared:
+    def __init__(self, mechanism: InteractiveMechanism, release: ReleaseRecord) -> None:
+        self.release = release
+        record = Record.of(release.record)
+        if record is None:
+            raise _unread(release)
+        if record.declared != mechanism.declared:
             raise LedgerMismatch(
-                f"the release {record.id!r} was measured when other domains were declared",
+                f"the release {release.id!r} was measured when other domains were declared",
                 hint="ask the question again",
             )
-        self._asked = mechanism  # which reads what this release refines
-        if "part" in self.content:
-            mechanism = in_part_of(mechanism, self.content["part"])
-        self.mechanism = mechanism
-        over, probability = self.content["confidence"][1], self.content["confidence"][0]
-        self.terms = replace(Terms.of({}), confidence=Confidence(probability, over))
+        self._record = record
+        self._mechanism = mechanism if record.part is None else in_part_of(mechanism, record.part)
+        self.terms = replace(Terms.of({}), confidence=record.confidence)
 
-    # -- what was asked -----------------------------------------------------------------------------------------
-
-    def priced(self, earlier: PaidRelease | None = None) -> Priced[Any]:
+    @cached_property
+    def priced(self) -> Priced[Any]:
         """The measurement that was charged, made again from the record."""
+        record, mechanism = self._record, self._mechanism
         try:
-            bound, spend = self._bound(earlier)
-            priced = Priced(bound, bound.at(spend), self._why())
-        except QueryRefused as refusal:
-            raise _unlike(self.record, f": {refusal.message}") from None
+            document = codec.parsed(record.request, what="request")
+            bound = request_of(document, mechanism.origin).bind_paid(mechanism, self.terms, record.parts)
+            priced = Priced(bound, bound.at(record.spend), record.why)
+        except (InvalidParameter, QueryRefused) as refusal:
+            raise _unlike(self.release, f": {refusal.message}") from None
         charge = priced.charge()
-        if charge.name != self.record.request or charge.event != self.record.event:
-            raise _unlike(self.record)
+        if charge.name != self.release.request or charge.event != self.release.event:
+            raise _unlike(self.release)
         return priced
 
-    def _why(self) -> str | None:
-        questions = self.content.get("questions") or [self.content]
-        why: str | None = questions[0].get("why")
-        return why
+    @property
+    def bound(self) -> Any:
+        """The request on the tables of the session, as it was paid for."""
+        return self.priced.bound
 
-    def _bound(self, earlier: PaidRelease | None) -> tuple[Bound[Any], Spend]:
-        """The request on these tables, and what was spent on it."""
-        content, mechanism = self.content, self.mechanism
-        terms = replace(self.terms, caps=Caps(**content["caps"])) if "caps" in content else self.terms
-        match self.kind:
-            case "questions":
-                return self._questions(earlier)
-            case "workload":
-                return _workload_request(mechanism, content).bind(mechanism, terms), _spend(content["spend"])
-            case "counter":
-                return CounterRequest(**content["counter"]).bind(mechanism, terms), _spend(content["spend"])
-            case "weights":
-                from giveortake.session.kinds.weights import WeightsRequest  # noqa: PLC0415 (few releases are weights)
-
-                return WeightsRequest.of(**content["weights"]).bind(mechanism, terms), _spend(content["spend"])
-        module = import_module(_MODULES[content["run"]["kind"]])
-        bound: Bound[Any] = module.bound_of_record(mechanism, content["run"], _spend(content["spend"]))
-        return bound, _spend(content["spend"])
-
-    def _questions(self, earlier: PaidRelease | None) -> tuple[Bound[Any], Spend]:
-        content, mechanism = self.content, self.mechanism
-        listed = content["questions"]
-        spend = _spend(listed[0]["spend"])
-        settings = dict(self.record.request.get("profile") or {}) if isinstance(self.record.request, dict) else {}
-        if settings:
-            if settings.pop("format") != PROFILE_FORMAT:
-                raise Unprovable(f"the release {self.record.id!r} was made by a later version", hint=_AGAIN)
-            spend = Spend(epsilon=Fraction(settings.pop("epsilon")))
-            return ProfileRequest.of(**settings).bind(mechanism, self.terms), spend
-        queries = [QueryRequest(self._question(json.loads(query["plan"])), query.get("sql")) for query in listed]
-        if earlier is not None:
-            refined = replace(earlier, priced=replace(earlier.priced, question=queries[0].question))
-            return RefinementRequest(refined).bind(mechanism, self.terms), spend
-        caps = tuple(Caps(**query["caps"]) for query in listed)
-        kind = "query" if len(queries) == 1 else "batch"
-        each = tuple(_spend(query["spend"]) for query in listed)
-        return BoundQuestions(kind, mechanism, tuple(queries), caps, spends=each), spend
-
-    def _question(self, plan: Any) -> Question:
-        try:
-            question: Question = codec.read(Question, plan, references=self.mechanism.origin, what="plan")
-        except (InvalidParameter, QueryRefused) as refusal:
-            raise _unlike(self.record, f": {refusal.message}") from None
-        return question
-
-    # -- what was released --------------------------------------------------------------------------------------
-
-    @contextmanager
-    def _outcome(self, priced: Priced[Any]) -> Iterator[tuple[Any, Any]]:
-        """What a measurement returns on its stored steps, and their reservation; nothing is drawn."""
-        steps = stored_steps(self.mechanism, self.record.id, priced.bound.inner_filter(priced.measurement))
-        reservation = steps.reservation
-        if not reservation.settled and not priced.bound.interactive:
-            raise unanswered(self.record.id)
-        yield priced.bound.run(priced.measurement, steps), reservation
+    @cached_property
+    def outcome(self) -> tuple[Any, Reservation]:
+        """What the measurement returns on its stored steps, and their reservation; nothing is drawn."""
+        priced = self.priced
+        steps = stored_steps(self._mechanism, self.release.id, priced.bound.inner_filter(priced.measurement))
+        if not steps.reservation.settled and not priced.bound.interactive:
+            raise unanswered(self.release.id)
+        return priced.bound.run(priced.measurement, steps), steps.reservation
 
     def read(self) -> Any:
         """What was released, of whatever kind."""
-        priced = self.priced()
-        with self._outcome(priced) as (outcome, reservation):
-            return priced.bound.read(priced, outcome, reservation, self.terms, looked_up=True)
+        outcome, reservation = self.outcome
+        return self.bound.read(self.priced, outcome, reservation, self.terms, looked_up=True)
 
-    def tables(self) -> Iterator[Answer]:
-        """All tables, in order."""
-        if self.kind == "questions":
-            for index in range(len(self.content["questions"])):
-                yield self.table(index)
-        elif self.kind == "workload":
-            yield from self.read()
-        else:
-            yield self.read()
+    def table(self, index: int | None) -> Answer:
+        """The table at an index."""
+        chosen = self.checked(index, "table") if self.bound.tables else 0
+        table: Answer = self.bound.table(chosen, self.priced, *self.outcome, self.terms)
+        return table
 
-    def table(self, index: int) -> Answer:
-        """The answer to the question at an index; of a profile, with the ranges of its bins."""
-        answer = self.paid(index).read()
-        settings = dict(self.record.request.get("profile") or {}) if isinstance(self.record.request, dict) else {}
-        if settings.pop("format", None) != PROFILE_FORMAT:
-            return answer
-        settings.pop("epsilon")
-        return ProfileRequest.of(**settings).bind(self.mechanism, self.terms).table(answer, index)
-
-    def paid(self, index: int) -> PaidRelease:
-        """The release of the question at an index, with all releases that it refines."""
-        request, earlier = self.record.request, None
-        portion = request.get("portion")
-        for reference in request["refines"]:
-            reading = Reading(self._asked, self._referred(reference))
-            earlier = reading.after(earlier, self._refined() if earlier is None else 0, portion)
-        return self.after(earlier, index, portion)
-
-    def _refined(self) -> int:
-        """Which question of the first release is refined."""
-        if "refined" not in self.content:
-            raise Unprovable(f"the release {self.record.id!r} does not say what it refines", hint=_AGAIN)
-        return int(self.content["refined"])
-
-    def after(self, earlier: PaidRelease | None, index: int, portion: int | None) -> PaidRelease:
-        """The release at an index, as a refinement of `earlier` if that is given."""
-        priced = self.priced(earlier)
-        bound = priced.bound.questions(priced.spend) if isinstance(priced.bound, BoundProfile) else priced.bound
-        assert isinstance(bound, BoundQuestions)  # noqa: S101 (asked of questions alone)
-        with self._outcome(priced) as (stored, reservation):
-            paid = bound.paid(
-                priced, stored, reservation, self.terms, index, portion=portion if earlier is None else None
+    def checked(self, index: int | None, noun: str) -> int:
+        """The index of one of the tables; it may be left out if there is but one."""
+        count = self.bound.tables
+        if index is None and count == 1:
+            return 0
+        if type(index) is not int or not 0 <= index < count:
+            raise InvalidParameter(
+                "place", index, f"is not the place of a {noun}: there are {count}", hint=f"from 0 to {count - 1}"
             )
-        paid = replace(paid, portion=portion, looked_up=True)
-        return paid if earlier is None else paid.refining(earlier)
-
-    def _referred(self, reference: object) -> ReleaseRecord:
-        """The record of a release that this one refines."""
-        if not isinstance(reference, str):
-            raise Unprovable(f"the release {self.record.id!r} does not say what it refines", hint=_AGAIN)
-        return release_of(self.mechanism, reference)
+        return index
 
 
-_MODULES = {
-    "fit": "giveortake.learn.base",
-    "synthesis": "giveortake.synth.synthesis",
-}  # which know how to read their runs
-
-
-def _workload_request(mechanism: InteractiveMechanism, content: Mapping[str, Any]) -> Any:
-    from giveortake.session.kinds.workloads import WorkloadRequest  # noqa: PLC0415 (few releases are workloads)
-    from giveortake.workload.workload import Marginal, Ranges, Workload  # noqa: PLC0415 (as above)
-
-    document = content["workload"]
-    workload = Workload(
-        tuple(Marginal(tuple(columns), weight, measure) for columns, weight, measure in document["tables"]),
-        tuple(Ranges(column, tuple(by), bins, weight) for column, by, bins, weight in document["ranges"]),
-        tuple((one, other) for one, other in document["column_names"]),
-        tuple((one, other) for one, other in document["measure_names"]),
-    )
-    relation = codec.value_of(Question, content["plan"], references=mechanism.origin).relation
-    return WorkloadRequest.of(workload, relation, document["minimise"], document["norm"])
-
-
-def in_part_of(mechanism: InteractiveMechanism, content: list[Any]) -> InteractiveMechanism:
+def in_part_of(mechanism: InteractiveMechanism, part: PartOfTables) -> InteractiveMechanism:
     """The mechanism of the part that a record names: of the session's own part, or of one of the whole session."""
-    column, value, touched = content
-    if mechanism.part is not None:
-        if [mechanism.part.column, write(mechanism.part.value, Value), mechanism.part.touched] == content:
+    own = mechanism.part
+    if own is not None:
+        if (own.column, codec.write(own.value, Value), own.touched) == _name_of(part):
             return mechanism
         raise NotFound("this session sees only a part of the data", hint="read the release from the whole session")
-    parts = parts_of(mechanism, list(mechanism.origin.relations.values()), column, touched)
-    return mechanism.in_part(next(part for part in parts if write(part.value, Value) == value))
+    parts = parts_of(mechanism, list(mechanism.origin.relations.values()), part.column, part.parts_per_person)
+    wanted = codec.write(part.value, Value)
+    return mechanism.in_part(next(known for known in parts if codec.write(known.value, Value) == wanted))
 
 
-def _kind(record: ReleaseRecord) -> str:
-    """The kind of a release, by its record; a release that cannot be read is refused with the reason."""
-    content, request = record.record, record.request
-    if isinstance(content, dict) and content.get("format") == FORMAT:
-        for kind in ("questions", "workload", "counter", "weights", "run"):
-            if kind in content:
-                return kind
-    reason = "was charged without its question" if content is None else "was made by a later version"
-    if isinstance(request, dict) and "workload" in request:
+def _name_of(part: PartOfTables) -> tuple[str, Any, int]:
+    return part.column, codec.write(part.value, Value), part.parts_per_person
+
+
+def _unread(release: ReleaseRecord) -> Unprovable:
+    """The reason why a release cannot be read."""
+    reason = "was charged without its question" if release.record is None else "was made by a later version"
+    if isinstance(release.request, dict) and "workload" in release.request:
         reason = "is of a workload that is too large to be stored"
-    raise Unprovable(f"the release {record.id!r} {reason}", hint=_AGAIN)
+    return Unprovable(f"the release {release.id!r} {reason}", hint=_AGAIN)
 
 
-def _unlike(record: ReleaseRecord, why: str = "") -> LedgerMismatch:
+def _unlike(release: ReleaseRecord, why: str = "") -> LedgerMismatch:
     return LedgerMismatch(
-        f"the release {record.id!r} was measured in another way than this session would{why}",
+        f"the release {release.id!r} was measured in another way than this session would{why}",
         hint="open the session as it was when it was asked, or ask the question again",
     )
-
-
-def _spend(amounts: Mapping[str, str]) -> Spend:
-    return Spend(**{name: Fraction(amount) for name, amount in amounts.items()})

@@ -14,21 +14,27 @@ A kind of request supplies only what is its own: `InteractiveMechanism` quotes, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping  # noqa: TC003 (the codec reads hints)
+from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, final
 
-from giveortake.compile import Terms
-from giveortake.errors import InvalidParameter
+from giveortake import codec
+from giveortake.answers.terms import Caps, Confidence
+from giveortake.compile import Spend, Terms
+from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.ledger import Charge
+from giveortake.plan import Value  # noqa: TC001 (the codec reads hints)
 from giveortake.session.refusals import gaussian_event, too_dear
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Sequence
 
-    from giveortake.compile import Caps, Spend
+    from giveortake.answers import Answer
     from giveortake.errors import BudgetExceeded
     from giveortake.ledger import Reservation, TrialFilter
     from giveortake.ledger.rules.budget_status import Admission
+    from giveortake.plan import Origin
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
@@ -43,8 +49,43 @@ class Measurement(Protocol):
         """The spend, with the δ for finding keys if there are any to find."""
 
 
+KINDS = {
+    "query": "giveortake.session.kinds.queries",
+    "batch": "giveortake.session.kinds.queries",
+    "refinement": "giveortake.session.kinds.queries",
+    "workload": "giveortake.session.kinds.workloads",
+    "profile": "giveortake.session.profiles.profile",
+    "counter": "giveortake.session.kinds.counters",
+    "weights": "giveortake.session.kinds.weights",
+    "fit": "giveortake.learn.noisy_sums",
+    "synthesis": "giveortake.synth.synthesis",
+}  # every kind of request, and the module that has it: imported when a document names it
+
+_Class = TypeVar("_Class", bound="type[Request]")
+
+
+def request(kind: str) -> Callable[[_Class], _Class]:
+    """Register a dataclass as a kind of request: in the ledger, over HTTP and in tests."""
+
+    def register(requested: _Class) -> _Class:
+        assert kind in KINDS  # noqa: S101 (one table has all kinds)
+        requested.kind = kind
+        return codec.stored(kind)(requested)
+
+    return register
+
+
+def request_of(document: Any, origin: Origin) -> Request:
+    """The request that a document holds, about the tables of a session."""
+    kind = document.get(codec.KIND) if isinstance(document, dict) else None
+    if kind in KINDS:
+        import_module(KINDS[kind])
+    made: Request = codec.read(Request, document, references=origin, what="request")
+    return made
+
+
 class Request(ABC):
-    """What somebody wants to buy, without a session, a price or a row.
+    """What somebody wants to buy, without a session, a price or a row. A dataclass, written by its fields.
 
     `kind` is its stored tag, and `without` are the terms that have no meaning for it.
     """
@@ -65,6 +106,63 @@ class Request(ABC):
     def bind(self, mechanism: InteractiveMechanism, terms: Terms) -> Bound[Any]:
         """The request on the tables of a session. Nothing is charged, and no row is read."""
 
+    def bind_paid(self, mechanism: InteractiveMechanism, terms: Terms, parts: Sequence[PaidPart]) -> Bound[Any]:
+        """The request as it was paid for: with the caps that were resolved then."""
+        return self.bind(mechanism, replace(terms, caps=parts[0].caps))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PaidPart:
+    """What was paid for one question of a request, or for all of it: the spend, the resolved caps, the text in SQL."""
+
+    spend: Spend
+    caps: Caps
+    sql: str | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PartOfTables:
+    """The part of a partition that a request was about."""
+
+    column: str
+    value: Value
+    parts_per_person: int
+
+
+FORMAT = 1  # of records
+
+
+@final
+@codec.stored("release")
+@dataclass(frozen=True, slots=True, eq=False)
+class Record:
+    """What the ledger keeps of a release, so that it can be read again by its id. It decides nothing.
+
+    `request` is a text: plans may nest deeper than entries. `declared` says under which declarations it was asked;
+    `tables` is how many tables it has, if it is made of tables; `why` says why its spend was chosen.
+    """
+
+    declared: str
+    confidence: Confidence
+    request: str
+    spend: Spend
+    parts: tuple[PaidPart, ...]
+    tables: int = 1
+    is_interactive: bool = False
+    part: PartOfTables | None = None
+    why: str | None = None
+    format: int = FORMAT
+
+    @classmethod
+    def of(cls, content: object) -> Record | None:
+        """The record that a ledger kept; None if there is none, or a later version wrote it."""
+        if not isinstance(content, dict) or content.get("format", FORMAT) != FORMAT:
+            return None
+        record: Record = codec.read(Record, content, what="record")
+        return record
+
 
 _Measurement = TypeVar("_Measurement", bound=Measurement)
 
@@ -78,6 +176,7 @@ class Bound(ABC, Generic[_Measurement]):
     hint: ClassVar[Any] = 'epsilon="0.1", or margin=50, or share="1/10"'
     instead: ClassVar[Any] = None  # what to do where a budget has no price for it at all
     mechanism: InteractiveMechanism
+    request: Request
     caps: Caps
 
     # -- what it costs ------------------------------------------------------------------------------------------
@@ -129,9 +228,19 @@ class Bound(ABC, Generic[_Measurement]):
     def words(self, measurement: _Measurement) -> str:
         """What is wanted, in words for the ledger."""
 
-    @abstractmethod
-    def record(self, priced: Priced[_Measurement], terms: Terms) -> Mapping[str, Any] | None:
-        """What the ledger keeps, so that the release can be read again by its id; it decides nothing."""
+    def parts(self, measurement: _Measurement) -> tuple[PaidPart, ...]:
+        """What is paid for each of its questions, or for all of it."""
+        return (PaidPart(measurement.spend, self.caps),)
+
+    @property
+    def tables(self) -> int:
+        """How many tables its release has; 0 if it is a model."""
+        return 1
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether its release can be read by its id."""
+        return True
 
     def key(self, stated: str | None, charge: Charge) -> str | None:
         """The idempotency key: the one that was stated, or none."""
@@ -156,6 +265,18 @@ class Bound(ABC, Generic[_Measurement]):
     ) -> Any:
         """The release, made of what `run` returned; `looked_up` says that it is read by its id."""
 
+    def table(
+        self, index: int, priced: Priced[_Measurement], outcome: Any, reservation: Reservation, terms: Terms
+    ) -> Answer:
+        """One of the tables of a release that is read by its id."""
+        if not self.tables:
+            raise Unprovable(
+                f"the release {reservation.id!r} comes from a run, and holds no table",
+                hint="read it with s.release(…)",
+            )
+        answer: Answer = self.read(priced, outcome, reservation, terms, looked_up=True)
+        return answer
+
     @abstractmethod
     def quoted(self, priced: Priced[_Measurement], terms: Terms, admission: Admission) -> dict[str, Any]:
         """What a quote says of it besides its price: margins, notes, advice. No row is read."""
@@ -178,9 +299,9 @@ class Priced(Generic[_Measurement]):
 
     def charge(self, terms: Terms | None = None) -> Charge:
         """What the ledger is asked to charge; with the record if terms are given."""
-        bound = self.bound
-        record = None if terms is None else bound.record(self, terms)
-        mechanism, measurement = bound.mechanism, self.measurement
+        bound, measurement = self.bound, self.measurement
+        mechanism = bound.mechanism
+        record = None if terms is None or not bound.is_recorded else self._record(terms)
         return Charge(
             bound.event(measurement),
             mechanism.dataset,
@@ -188,5 +309,19 @@ class Priced(Generic[_Measurement]):
             name=bound.name(measurement),
             version=mechanism.version,
             description=bound.words(measurement),
-            record=record,
+            record=None if record is None else codec.write(record),
+        )
+
+    def _record(self, terms: Terms) -> Record:
+        bound, part = self.bound, self.bound.mechanism.part
+        return Record(
+            bound.mechanism.declared,
+            terms.confidence,
+            codec.text_of(bound.request, references=bound.mechanism.origin),
+            self.spend,
+            bound.parts(self.measurement),
+            bound.tables,
+            bound.interactive,
+            None if part is None else PartOfTables(part.column, part.value, part.touched),
+            self.why,
         )

@@ -323,11 +323,11 @@ class Session:
 
         if isinstance(workload, str):
             question, sets = sql.read_grouping_sets(workload, self.catalog)
-            return self._query(WorkloadRequest.of(workload_of(question, sets), question.relation, minimise, norm))
+            return self._query(WorkloadRequest(workload_of(question, sets), question.relation, minimise, norm))  # type: ignore[arg-type]  # (checked there)
         if not isinstance(workload, Workload):
             raise InvalidParameter("workload", workload, "is not a workload", hint='gt.workload.marginals(["a", "b"])')
         relation = self.catalog.private[self._private(table)]
-        return self._query(WorkloadRequest.of(workload, relation, minimise, norm))
+        return self._query(WorkloadRequest(workload, relation, minimise, norm))  # type: ignore[arg-type]  # (checked there)
 
     def counter(self, column: str, *, horizon: int, table: str | None = None) -> Query[Counter]:
         """A running count under one charge: the number of rows up to each period, one period after the other.
@@ -354,7 +354,7 @@ class Session:
         """
         from giveortake.session.kinds.weights import WeightsRequest  # noqa: PLC0415 (most sessions have none)
 
-        return self._query(WeightsRequest.of(self._private(table), columns, accuracy, queries))
+        return self._query(WeightsRequest(self._private(table), columns, accuracy, queries))  # type: ignore[arg-type]  # (checked there)
 
     def partition(self, column: str, *, parts_per_person: int = 1) -> Partition:
         """Disjoint parts of the data, one for each declared value of a column, for the price of the most expensive.
@@ -399,7 +399,7 @@ class Session:
         is no upper bound on what a cap leaves out. From then on, for askers whose level paid for the profile, quotes
         and answers say what their caps leave out, and `caps="best"` chooses caps by it.
         """
-        return self._query(ProfileRequest.of(self._private(table), by, columns, most_rows))
+        return self._query(ProfileRequest(self._private(table), by, columns, most_rows))  # type: ignore[arg-type]  # (as above)
 
     def profiles(self, table: str | None = None) -> list[Profile]:
         """The profiles of a table that the asker's levels paid for, newest first, as released; free."""

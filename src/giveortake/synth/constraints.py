@@ -26,14 +26,18 @@ if TYPE_CHECKING:
     Floats: TypeAlias = npt.NDArray[np.float64]
 
 
+Stated: TypeAlias = bool | int | float | str | Fraction | dt.datetime | dt.date | None  # a value in a stated zero
+
+
 @final
+@codec.stored("determines")
 @dataclass(frozen=True, slots=True)
 class FunctionalDependency:
     """One column determines another, value by value: `FunctionalDependency("zip", "state", {"10001": "NY", …})`."""
 
     column: str
     other: str
-    values: Mapping[Any, Any]
+    values: Mapping[Stated, Stated]
 
 
 Zero: TypeAlias = "Mapping[str, Any] | FunctionalDependency"
@@ -74,42 +78,65 @@ def zero_to_json(zero: Zero) -> list[Any]:
     return ["never", *sorted([str(name), _stated(values)] for name, values in zero.items())]
 
 
-_Stated = None | bool | int | float | str | Fraction | dt.datetime | dt.date  # a value in a stated zero
+@final
+@codec.stored("one of")
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """Any of several values."""
+
+    values: tuple[Stated, ...]
 
 
-def zero_record(zero: Zero) -> dict[str, Any]:
-    """A zero as a record of a release keeps it, from which `zero_of` makes it again."""
+@final
+@codec.stored("between")
+@dataclass(frozen=True, slots=True)
+class Between:
+    """All bins between two edges."""
+
+    low: Stated
+    high: Stated
+
+
+@final
+@codec.stored("never")
+@dataclass(frozen=True, slots=True)
+class Never:
+    """A combination of values that cannot be, as a document has it."""
+
+    values: Mapping[str, Stated | OneOf | Between]
+
+
+def written_zero(zero: Zero) -> Never | FunctionalDependency:
+    """A zero as it is written."""
     if isinstance(zero, FunctionalDependency):
-        pairs = [[codec.write(value, _Stated), codec.write(other, _Stated)] for value, other in zero.values.items()]
-        return {"determines": [zero.column, zero.other, pairs]}
+        return zero
     if not isinstance(zero, Mapping):
         raise _no_combination(zero)
-    return {"never": {str(name): _values_record(values) for name, values in zero.items()}}
+    return Never({str(name): _written(name, values) for name, values in zero.items()})
 
 
-def _values_record(values: Any) -> Any:
-    if isinstance(values, tuple | list):
-        name = "between" if isinstance(values, tuple) else "one_of"
-        return {name: [codec.write(value, _Stated) for value in values]}
-    return {"is": codec.write(values, _Stated)}
+def _written(name: object, values: Any) -> Any:
+    if isinstance(values, tuple) and len(values) != 2:
+        raise InvalidParameter(f"zeros[{name!r}]", values, "is not a stretch of bins", hint="(low, high)")
+    if isinstance(values, tuple):
+        return Between(*values)
+    return OneOf(tuple(values)) if isinstance(values, list | set | frozenset) else values
 
 
-def zero_of(content: dict[str, Any]) -> Zero:
-    """The zero that `zero_record` wrote."""
-    if "determines" in content:
-        column, other, pairs = content["determines"]
-        return FunctionalDependency(
-            column, other, {codec.read(_Stated, one): codec.read(_Stated, two) for one, two in pairs}
-        )
-    return {name: _values_of(values) for name, values in content["never"].items()}
+def zero_of(written: Never | FunctionalDependency) -> Zero:
+    """The zero that was written."""
+    if isinstance(written, FunctionalDependency):
+        return written
+    return {name: _read(values) for name, values in written.values.items()}
 
 
-def _values_of(content: dict[str, Any]) -> Any:
-    ((name, values),) = content.items()
-    if name == "is":
-        return codec.read(_Stated, values)
-    listed = [codec.read(_Stated, value) for value in values]
-    return tuple(listed) if name == "between" else listed
+def _read(values: Any) -> Any:
+    match values:
+        case Between():
+            return (values.low, values.high)
+        case OneOf():
+            return list(values.values)
+    return values
 
 
 def _stated(value: object) -> list[Any]:

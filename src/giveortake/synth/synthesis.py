@@ -9,21 +9,28 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
-from giveortake import codec
-from giveortake.compile import Terms
+from giveortake.answers.terms import CAP_TERMS
 from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.exact import decimal, positive, whole
 from giveortake.plan import Kind
 from giveortake.progress import rounds_shown
 from giveortake.session.kinds.learning_data import served_to_asker
 from giveortake.session.kinds.runs import BoundPlan, NoisyTable, PlannedRun, Run
+from giveortake.session.requests import Request, request
 from giveortake.session.session import mechanism_of, require_here
 from giveortake.synth.columns import declared_edges, fine_edges, key_column, model_column, quantile_edges, stated_bins
-from giveortake.synth.constraints import FunctionalDependency, zero_factors, zero_of, zero_record, zero_to_json
+from giveortake.synth.constraints import (
+    FunctionalDependency,
+    Never,
+    written_zero,
+    zero_factors,
+    zero_of,
+    zero_to_json,
+)
 from giveortake.synth.junction_tree import cells_of
 from giveortake.synth.model import Model
 from giveortake.synth.rounds import (
@@ -44,7 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from giveortake.compile import Spend
+    from giveortake.compile import Spend, Terms
     from giveortake.engines import KeyColumn
     from giveortake.exact import Number
     from giveortake.plan import Relation
@@ -108,7 +115,6 @@ def _listed(workload: Any) -> list[tuple[tuple[str, ...], Any]]:
 FORMAT = 1
 MOST_COLUMNS = 100
 FOR_BINS = Fraction(1, 20)  # of ρ, if any column has bins by quantiles
-_EDGE = int | float | str | Fraction | dt.datetime | dt.date
 LEAST_ROUND = Fraction(1, 10**8)  # ρ of one round: below it, selections are random and counts are noise
 
 
@@ -140,10 +146,11 @@ def synthesize(
     A run that is interrupted stays charged, and continues where it was when the same is asked again.
     """
     count = None if rows == "released" else whole("rows", rows)
-    arguments = {"columns": columns, "workload": workload, "bins": bins, "zeros": zeros, "table": table}
-    bound, terms = _bound(session, arguments, {"epsilon": epsilon, "delta": delta, "share": share}, count, progress)
-    table_of_session: SyntheticTable = bound.mechanism.answer(bound, terms, key)
-    return table_of_session
+    wanted = SynthesisRequest.of(session, table, columns, workload, bins, zeros)
+    terms = wanted.terms({"epsilon": epsilon, "delta": delta, "share": share})
+    mechanism = mechanism_of(session)
+    synthetic: SyntheticTable = mechanism.answer(wanted.bound(mechanism, progress), terms, key)
+    return replace(synthetic, rows=count)
 
 
 @served_to_asker
@@ -163,82 +170,75 @@ def quote(
     progress: Callable[[int, int], None] | None = None,  # noqa: ARG001 (there is nothing to wait for)
 ) -> Quote:
     """What `synthesize` with the same arguments would cost and do. No row is read, and nothing is charged."""
-    arguments = {"columns": columns, "workload": workload, "bins": bins, "zeros": zeros, "table": table}
-    bound, terms = _bound(session, arguments, {"epsilon": epsilon, "delta": delta, "share": share})
-    return bound.mechanism.quote(bound, terms)
-
-
-def _bound(
-    session: Session,
-    arguments: Mapping[str, Any],
-    stated: Mapping[str, Number | None],
-    rows: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> tuple[BoundPlan, Terms]:
-    """The request on the tables of a session, and its terms."""
-    name, relation = _private(session, arguments["table"])
-    terms = Terms.of({term: value for term, value in stated.items() if value is not None})
-    if terms.share is None:
-        for term, fix in (("epsilon", "1"), ("delta", "1e-6")):
-            if stated[term] is None:
-                raise InvalidParameter(
-                    term, None, "is missing: synthetic tables are made of Gaussian noise", hint=f'{term}="{fix}"'
-                )
+    wanted = SynthesisRequest.of(session, table, columns, workload, bins, zeros)
     mechanism = mechanism_of(session)
-    return bound_synthesis(mechanism, relation, {**arguments, "table": name}, rows, progress), terms
+    return mechanism.quote(wanted.bound(mechanism), wanted.terms({"epsilon": epsilon, "delta": delta, "share": share}))
 
 
-def bound_synthesis(
-    mechanism: InteractiveMechanism,
-    relation: Relation,
-    arguments: Mapping[str, Any],
-    rows: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> BoundPlan:
-    """A synthesis on a table of a session."""
+Edge: TypeAlias = int | float | str | Fraction | dt.datetime | dt.date
 
-    def plan(spend: Spend) -> PlannedRun:
-        synthesis = Synthesis.from_arguments(
-            mechanism, relation, spend, **{name: value for name, value in arguments.items() if name != "table"}
-        )
 
-        def complete(run: AdaptiveRun) -> SyntheticTable:
-            with watched(progress) as report_progress:
-                return synthesis.complete(run, report_progress, rows)
+@final
+@request("synthesis")
+@dataclass(frozen=True, slots=True, eq=False)
+class SynthesisRequest(Request):
+    """A synthetic table of some columns; see `synthesize`. `wanted` are the tables that may be measured."""
 
-        return PlannedRun(synthesis.run, complete, synthesis.quoted)
+    without: ClassVar[tuple[str, ...]] = (
+        *("rho", "mu", "margin", "confidence", "confidence_over", "key_delta", "n"),
+        *CAP_TERMS,
+    )
+    table: str
+    columns: tuple[str, ...]
+    wanted: tuple[tuple[tuple[str, ...], int], ...] | None = None
+    bins: Mapping[str, int | tuple[Edge, ...]] = field(default_factory=dict)
+    zeros: tuple[FunctionalDependency | Never, ...] = ()
 
-    def recorded(_spend: Spend) -> Mapping[str, Any] | None:
-        bins = {
-            name: edges if isinstance(edges, int) else [codec.write(edge, _EDGE) for edge in edges]
-            for name, edges in (arguments["bins"] or {}).items()
+    @classmethod
+    def of(  # noqa: PLR0917 (they are what `synthesize` takes)
+        cls, session: Session, table: str | None, columns: Any, workload: Any, bins: Any, zeros: Any
+    ) -> SynthesisRequest:
+        """Check what was stated."""
+        name, relation = _private(session, table)
+        names, _ = _names(columns, relation)
+        wanted = None if workload is None else tuple(wanted_tables(workload, names).items())
+        if isinstance(zeros, str | Mapping) or not isinstance(zeros, Sequence):
+            raise InvalidParameter("zeros", zeros, "is not a list", hint='zeros=[{"sex": "male", "pregnant": "yes"}]')
+        edges = {
+            column: listed if isinstance(listed, int) else tuple(listed)
+            for column, listed in stated_bins(bins, names).items()
         }
-        stored = {**arguments, "bins": bins, "zeros": [zero_record(zero) for zero in arguments["zeros"]]}
-        wanted = arguments["workload"]
-        names = [name for name in arguments["columns"] if name != relation.person]
-        stored["workload"] = (
-            None
-            if wanted is None
-            else [[list(table), weight] for table, weight in wanted_tables(wanted, names).items()]
+        return cls(name, tuple(columns), wanted, edges, tuple(written_zero(zero) for zero in zeros))
+
+    def terms(self, stated: Mapping[str, Any]) -> Terms:
+        terms = super(SynthesisRequest, self).terms(
+            {name: value for name, value in stated.items() if value is not None}
         )
-        return {"arguments": {**stored, "columns": list(arguments["columns"])}}
+        if terms.share is None:
+            for name, fix in (("epsilon", "1"), ("delta", "1e-6")):
+                if stated.get(name) is None:
+                    raise InvalidParameter(
+                        name, None, "is missing: synthetic tables are made of Gaussian noise", hint=f'{name}="{fix}"'
+                    )
+        return terms
 
-    return BoundPlan("synthesis", mechanism, plan, recorded, in_rho=True)
+    def bind(self, mechanism: InteractiveMechanism, _terms: Terms) -> BoundPlan:
+        return self.bound(mechanism)
 
+    def bound(self, mechanism: InteractiveMechanism, progress: Callable[[int, int], None] | None = None) -> BoundPlan:
+        """The synthesis on a table of a session; `progress` is told of each round."""
+        relation = mechanism.origin.relations[self.table]
 
-def bound_of_record(mechanism: InteractiveMechanism, content: Mapping[str, Any], _spend: Spend) -> BoundPlan:
-    """The synthesis that a record tells of."""
-    arguments = dict(content["arguments"])
-    wanted = arguments["workload"]
-    arguments |= {
-        "workload": None if wanted is None else {tuple(table): weight for table, weight in wanted},
-        "bins": {
-            name: edges if isinstance(edges, int) else [codec.read(_EDGE, edge) for edge in edges]
-            for name, edges in arguments["bins"].items()
-        },
-        "zeros": [zero_of(zero) for zero in arguments["zeros"]],
-    }
-    return bound_synthesis(mechanism, mechanism.origin.relations[arguments["table"]], arguments)
+        def plan(spend: Spend) -> PlannedRun:
+            synthesis = Synthesis.from_request(mechanism, relation, spend, self)
+
+            def complete(run: AdaptiveRun) -> SyntheticTable:
+                with watched(progress) as report_progress:
+                    return synthesis.complete(run, report_progress)
+
+            return PlannedRun(synthesis.run, complete, synthesis.quoted)
+
+        return BoundPlan(self, mechanism, plan, in_rho=True)
 
 
 @final
@@ -256,20 +256,13 @@ class Synthesis:
     zeros: tuple[Zero, ...]
 
     @classmethod
-    def from_arguments(
-        cls,
-        mechanism: InteractiveMechanism,
-        relation: Relation,
-        spend: Spend,
-        *,
-        columns: Sequence[str],
-        workload: Any = None,
-        bins: Mapping[str, Any] | None = None,
-        zeros: Sequence[Zero] = (),
+    def from_request(
+        cls, mechanism: InteractiveMechanism, relation: Relation, spend: Spend, request: SynthesisRequest
     ) -> Synthesis:
         """Check what was asked for; whatever cannot be done is refused here, before any charge."""
-        names, surrogates = _names(columns, relation)
-        bins_by_column = stated_bins(bins, names)
+        zeros = [zero_of(zero) for zero in request.zeros]
+        names, surrogates = _names(request.columns, relation)
+        bins_by_column = stated_bins(request.bins, names)
         by_quantiles = {column_name: count for column_name, count in bins_by_column.items() if isinstance(count, int)}
         edges = {
             column_name: declared_edges(relation, column_name, listed)
@@ -280,9 +273,7 @@ class Synthesis:
             None if column_name in by_quantiles else model_column(relation, column_name, edges.get(column_name))
             for column_name in names
         )
-        if isinstance(zeros, str | Mapping) or not isinstance(zeros, Sequence):
-            raise InvalidParameter("zeros", zeros, "is not a list", hint='zeros=[{"sex": "male", "pregnant": "yes"}]')
-        wanted = None if workload is None else wanted_tables(workload, names)
+        wanted = None if request.wanted is None else wanted_tables(dict(request.wanted), names)
         content = {
             "format": FORMAT,
             "synthesis": [None if column is None else column.to_json() for column in declared],
@@ -414,9 +405,7 @@ class Synthesis:
 
     # -- the run ------------------------------------------------------------------------------------------------
 
-    def complete(
-        self, run: AdaptiveRun, report_progress: Callable[[int, int], None], rows: int | None
-    ) -> SyntheticTable:
+    def complete(self, run: AdaptiveRun, report_progress: Callable[[int, int], None]) -> SyntheticTable:
         """Run it to its end, and make the table."""
         columns = self._columns(run)
         sizes = [column.size for column in columns]
@@ -433,7 +422,6 @@ class Synthesis:
             self.run.promise,
             run.id,
             self.surrogates,
-            rows,
             charged=run.charged,
             counted=self.counted,
         )

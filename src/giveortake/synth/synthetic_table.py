@@ -193,9 +193,9 @@ class SyntheticTable:
     guarantee: Guarantee
     release_id: str
     surrogates: tuple[str, ...]
-    rows: int | None
     charged: bool
     counted: tuple[str, ...] = ()
+    rows: int | None = None
     _drawn: list[Answer] = field(default_factory=list, repr=False)
 
     @property

@@ -20,6 +20,7 @@ from giveortake import codec
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import fraction_text, read_fraction
 from giveortake.ledger import Entry, ReleaseRecord
+from giveortake.ledger.rules.releases import parts_of
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
 from giveortake.privacy.events import Event
 from giveortake.session.profiles.histograms import dimensions_of
@@ -197,10 +198,7 @@ def _price(approval: Approval) -> str | None:
 
 
 def _questions(record: Any) -> list[dict[str, Any]]:
-    questions = record.get("questions", []) if isinstance(record, dict) else []
-    return [
-        {"sql": question.get("sql"), "spend": question["spend"], "caps": question.get("caps")} for question in questions
-    ]
+    return [{"sql": part.get("sql"), "spend": part["spend"], "caps": part.get("caps")} for part in parts_of(record)]
 
 
 def entry_document(entry: Entry) -> dict[str, Any]:

@@ -70,23 +70,30 @@ class ReleaseRecord:
 
         A run has none.
         """
-        record = self.record if isinstance(self.record, dict) else {}
-        if _is_interactive(record):
-            return int(self.has_period)
-        if not self.settled:
+        if not isinstance(self.record, dict):
             return 0
-        return int(record["workload"]["count"]) if "workload" in record else len(record.get("questions", ()))
+        tables = int(self.record.get("tables", 1))
+        return tables if (self.has_period if _is_interactive(self.record) else self.settled) else 0
 
     @property
     def readable(self) -> bool:
         """Whether it can be read by its id: its tables, or the model or synthetic table of a run."""
-        is_run = isinstance(self.record, dict) and "run" in self.record
-        return self.tables > 0 or (self.settled and is_run)
+        return self.tables > 0 or (self.settled and isinstance(self.record, dict))
+
+    @property
+    def parts(self) -> list[dict[str, Any]]:
+        """What was paid for each of its questions, or for all of it: `spend`, `caps`, and `sql` if there is a text."""
+        return parts_of(self.record)
+
+
+def parts_of(record: Any) -> list[dict[str, Any]]:
+    """The parts that a record of a release lists; none if a program charged without a record."""
+    return list(record.get("parts", ())) if isinstance(record, dict) else []
 
 
 def _is_interactive(record: Any) -> bool:
     """Whether a record is of what is drawn step by step, as its asker goes on."""
-    return isinstance(record, dict) and ("counter" in record or "weights" in record)
+    return isinstance(record, dict) and bool(record.get("is_interactive"))
 
 
 def listed(
@@ -228,16 +235,16 @@ def minute(moment: str) -> str:
 
 def request_text(record: ReleaseRecord) -> str:
     """The question as it was written, or else in words; of a batch how many there are, and the first."""
-    questions = _questions(record)
-    first = questions[0].get("sql") if questions else None
+    parts = record.parts
+    first = parts[0].get("sql") if parts else None
     if first is None:
         return record.description or "–"
-    return str(first) if len(questions) < 2 else f"{len(questions)} questions: {first}, …"
+    return str(first) if len(parts) < 2 else f"{len(parts)} questions: {first}, …"
 
 
 def price_of(record: ReleaseRecord) -> str:
     """What was spent, as it was stated; where nothing was stated, what was charged."""
-    spends = [question["spend"] for question in _questions(record) if question.get("spend")]
+    spends = [part["spend"] for part in record.parts]
     if record.free:
         return "free: read again"
     if not spends:
@@ -289,11 +296,6 @@ def _decimal(number: object) -> str:
         return decimal(Fraction(str(number)))
     except (ValueError, ZeroDivisionError):
         return str(number)
-
-
-def _questions(record: ReleaseRecord) -> list[dict[str, Any]]:
-    questions = record.record.get("questions") if isinstance(record.record, dict) else None
-    return list(questions or ())
 
 
 # -- entries ----------------------------------------------------------------------------------------------------------

@@ -25,13 +25,11 @@ from giveortake.plan import Aggregate, AggregateKind, Call, ColumnReference, Kin
 from giveortake.plan.domains import moment_of
 from giveortake.session.profiles.best_caps import left_out_under
 from giveortake.session.refusals import OTHER_BUDGET, rounded_gaussian_event, unanswered
-from giveortake.session.requests import Bound, Request
+from giveortake.session.requests import Bound, Request, request
 from giveortake.session.steps import stored_steps
 from giveortake.workload.designs import normal_margin
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy.typing as npt
 
     from giveortake.answers.terms import Confidence, LeftOut
@@ -54,11 +52,11 @@ _LATE = "late rows are not counted: date rows by their arrival"
 
 
 @final
+@request("counter")
 @dataclass(frozen=True, slots=True, eq=False)
 class CounterRequest(Request):
     """A running count of the rows of a table by a column of periods; see `Session.counter`."""
 
-    kind: ClassVar[str] = "counter"
     without: ClassVar[tuple[str, ...]] = ("key_delta", "n", "groups_per_person", "rows_per_group", "caps")
     table: str
     column: str
@@ -250,15 +248,6 @@ class BoundCounter(Bound[CounterMeasurement]):
         periods = f"{self.periods.horizon:,} periods"
         return f"running count by {self.periods.column}, {periods}, in {self.mechanism.dataset}"
 
-    def record(self, priced: Priced[CounterMeasurement], terms: Terms) -> Mapping[str, Any]:
-        request = self.request
-        return {
-            **self.mechanism.record_head(terms.confidence),
-            "spend": priced.spend.to_json(),
-            "caps": self.caps.to_json(),
-            "counter": {"table": request.table, "column": request.column, "horizon": request.horizon},
-        }
-
     def key(self, _stated: str | None, charge: Charge) -> str:
         """Its own: a counter is found again whatever has changed since. An asker's keys are for all data sets."""
         return f"counter {charge.identity}"
@@ -329,10 +318,10 @@ class BoundCounter(Bound[CounterMeasurement]):
         if looked_up:
             if not outcome:
                 raise unanswered(reservation.id)
-            return self.table(priced, outcome, range(len(outcome)), reservation, terms)
+            return self.counts(priced, outcome, range(len(outcome)), reservation, terms)
         return Counter(self, priced, terms, reservation.id)
 
-    def table(
+    def counts(
         self,
         priced: Priced[CounterMeasurement],
         stored: list[Any],
@@ -451,12 +440,12 @@ class Counter:
         with self._mechanism.steps(self._priced, self._terms, None) as steps:
             stored = self._bound.advance(self._priced.measurement, steps)
             index = len(stored) - 1
-            return self._bound.table(self._priced, stored, range(index, index + 1), steps.reservation, self._terms)
+            return self._bound.counts(self._priced, stored, range(index, index + 1), steps.reservation, self._terms)
 
     def answers(self) -> Answer:
         """All counts released so far, as one table of all periods; free."""
         steps = stored_steps(self._mechanism, self.release_id)
-        return self._bound.table(self._priced, steps.stored, range(len(steps.stored)), steps.reservation, self._terms)
+        return self._bound.counts(self._priced, steps.stored, range(len(steps.stored)), steps.reservation, self._terms)
 
     def __repr__(self) -> str:
         periods = self._bound.periods

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, final
 
-from giveortake import codec, frame
+from giveortake import frame
 from giveortake.caching import serving
 from giveortake.engines import HandsOverRows, Sample
 from giveortake.engines.questions import SAMPLED_OF
@@ -120,18 +120,6 @@ class LearningData:
         """The paid profiles of the table, newest first; none if the relation is not the whole table."""
         table, changed = profiled_table(self.relation)
         return [] if table is None or changed else paid_profiles(self.mechanism, table)
-
-    def to_json(self) -> dict[str, Any] | None:
-        """What the rows are made again from; None for a part of the persons."""
-        if self.persons is not None or self.mechanism.part is not None:
-            return None
-        question = Question(self.relation, (), (("n", _COUNT),))
-        return {"plan": codec.text_of(question, references=self.mechanism.origin)}
-
-    @classmethod
-    def from_json(cls, mechanism: InteractiveMechanism, content: dict[str, Any]) -> LearningData:
-        """The rows that `to_json` wrote down, among the tables of a session."""
-        return cls(mechanism, codec.value_of(Question, content["plan"], references=mechanism.origin).relation)
 
     def request(self, sums: Iterable[VectorSum], spend: Spend, identity: dict[str, Any], words: str) -> Run:
         """A run of sums of vectors that costs a spend in all; sums that the session or engine cannot run are refused.

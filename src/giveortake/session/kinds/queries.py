@@ -7,7 +7,8 @@ from the domains, without reading rows and without a charge.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence  # the codec reads hints
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack, final
@@ -30,6 +31,7 @@ from giveortake.compile.postprocessing import (
 from giveortake.compile.spend import charges_of
 from giveortake.engines import KeyColumn, Keys
 from giveortake.errors import InvalidParameter, LedgerMismatch, QueryRefused, Unprovable
+from giveortake.plan import Question
 from giveortake.plan.describe import undeclared_values, values_at_ends
 from giveortake.plan.domains import MOST_KEYS
 from giveortake.privacy import ApproxDP, GaussianDP, events
@@ -46,12 +48,12 @@ from giveortake.session.kinds.usefulness import (
 from giveortake.session.profiles.best_caps import error_unit_in_words, left_out_of, with_best_caps
 from giveortake.session.quotes import Quote
 from giveortake.session.refusals import deltas_of, missing_for_keys, too_dear
-from giveortake.session.requests import Bound, Request
+from giveortake.session.requests import Bound, PaidPart, Request, request
 from giveortake.session.steps import sealed_question
 from giveortake.session.storage import DiscoveryDraw, DrawnAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
     from giveortake.answers.terms import SpendTerms
     from giveortake.compile import Measurement, Release
@@ -59,7 +61,6 @@ if TYPE_CHECKING:
     from giveortake.errors import BudgetExceeded
     from giveortake.ledger import Reservation, TrialFilter
     from giveortake.ledger.rules.budget_status import Admission
-    from giveortake.plan import Question
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
@@ -72,45 +73,61 @@ if TYPE_CHECKING:
 
 
 @final
+@request("query")
 @dataclass(frozen=True, slots=True, eq=False)
 class QueryRequest(Request):
     """One question, and its text if it was written in SQL; `options` are terms that stand in the text."""
 
-    kind: ClassVar[str] = "query"
     question: Question
-    text: str | None = None
-    options: Mapping[str, Any] | None = None
+    text: str | None = field(default=None, metadata={"stored": False})  # a record keeps it beside what was paid
+    options: Mapping[str, Any] | None = field(default=None, metadata={"stored": False})
 
     def bind(self, mechanism: InteractiveMechanism, terms: Terms) -> BoundQuestions:
-        return BoundQuestions.of(self.kind, mechanism, [self], terms)
+        return BoundQuestions.of(self, mechanism, [self], terms)
+
+    def bind_paid(self, mechanism: InteractiveMechanism, _terms: Terms, parts: Sequence[PaidPart]) -> BoundQuestions:
+        return BoundQuestions.paid_before(self, mechanism, [self], parts)
 
 
 @final
+@request("batch")
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchRequest(Request):
     """Several questions under one charge. The spend, the caps and the confidence hold for all of them."""
 
-    kind: ClassVar[str] = "batch"
     without: ClassVar[tuple[str, ...]] = ("n",)
     queries: tuple[QueryRequest, ...]
 
     def bind(self, mechanism: InteractiveMechanism, terms: Terms) -> BoundQuestions:
-        return BoundQuestions.of(self.kind, mechanism, self.queries, terms)
+        return BoundQuestions.of(self, mechanism, self.queries, terms)
+
+    def bind_paid(self, mechanism: InteractiveMechanism, _terms: Terms, parts: Sequence[PaidPart]) -> BoundQuestions:
+        return BoundQuestions.paid_before(self, mechanism, self.queries, parts)
 
 
 @final
+@request("refinement")
 @dataclass(frozen=True, slots=True, eq=False)
 class RefinementRequest(Request):
-    """A released question once more, at a further price; both answers are combined."""
+    """A released question once more, at a further price; both answers are combined.
 
-    kind: ClassVar[str] = "refinement"
+    `release` is its id, `index` that of a question of a batch, and `portion` that of a portion of a stream.
+    """
+
     without: ClassVar[tuple[str, ...]] = ("margin", "share", "key_delta", "n", *CAP_TERMS)
-    release: PaidRelease
+    release: str
+    index: int = 0
+    portion: int | None = None
 
-    def bind(self, mechanism: InteractiveMechanism, terms: Terms) -> BoundQuestions:
-        release = self.release
+    def bind(self, mechanism: InteractiveMechanism, _terms: Terms) -> BoundQuestions:
+        from giveortake.session.releases import paid_release  # noqa: PLC0415 (which reads refinements)
+
+        return self.of(paid_release(mechanism, self.release, self.index, self.portion))
+
+    def of(self, release: PaidRelease) -> BoundQuestions:
+        """A refinement of a release that was read already."""
         query = QueryRequest(release.priced.question, release.priced.text)
-        return BoundQuestions(self.kind, mechanism, (query,), (release.priced.made.caps,), refined=release)
+        return BoundQuestions(self, release.mechanism, (query,), (release.priced.made.caps,), refined=release)
 
 
 # -- measurements -----------------------------------------------------------------------------------------------------
@@ -184,7 +201,7 @@ class BoundQuestions(Bound[Measurements]):
     they are.
     """
 
-    kind: str  # type: ignore[misc]  # (several kinds of requests are questions)
+    request: Request
     mechanism: InteractiveMechanism
     queries: tuple[QueryRequest, ...]
     caps_of_each: tuple[Caps, ...]
@@ -197,18 +214,36 @@ class BoundQuestions(Bound[Measurements]):
 
     @classmethod
     def of(
-        cls, kind: str, mechanism: InteractiveMechanism, queries: Sequence[QueryRequest], terms: Terms
+        cls, request: Request, mechanism: InteractiveMechanism, queries: Sequence[QueryRequest], terms: Terms
     ) -> BoundQuestions:
         """Resolve the caps of each question: those stated, the best by a profile, or the custodian's."""
         questions = [query.question for query in queries]
         one = terms
-        if terms.spend is not None and kind == BatchRequest.kind:
+        if terms.spend is not None and isinstance(request, BatchRequest):
             one = replace(terms, spend=share_of_each(terms.spend, questions))
         elif terms.share is not None:
             one = replace(terms, share=terms.share / len(questions))
         resolved = [with_best_caps(mechanism, question, one) for question in questions]
         caps = tuple(mechanism.resolve_caps(terms_of_one) for terms_of_one in resolved)
-        return cls(kind, mechanism, tuple(queries), caps, terms.key_delta, terms.best_caps)
+        return cls(request, mechanism, tuple(queries), caps, terms.key_delta, terms.best_caps)
+
+    @classmethod
+    def paid_before(
+        cls,
+        request: Request,
+        mechanism: InteractiveMechanism,
+        queries: Sequence[QueryRequest],
+        parts: Sequence[PaidPart],
+    ) -> BoundQuestions:
+        """Questions with the caps and the spends that were paid for."""
+        caps, spends = tuple(part.caps for part in parts), tuple(part.spend for part in parts)
+        as_written = (replace(query, text=part.sql) for query, part in zip(queries, parts, strict=True))
+        return cls(request, mechanism, tuple(as_written), caps, spends=spends)
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]  # (several kinds of requests are questions)
+        """The kind of the request."""
+        return self.request.kind
 
     @property
     def caps(self) -> Caps:  # type: ignore[override]  # (of the first question: all questions of a part have the same)
@@ -225,7 +260,7 @@ class BoundQuestions(Bound[Measurements]):
         if self.refined is not None:
             (part,) = self._refinement(spend)
             return Measurements(part.made.spend, (part,))
-        share = spend if self.kind == QueryRequest.kind else share_of_each(spend, self._questions)
+        share = spend if isinstance(self.request, QueryRequest) else share_of_each(spend, self._questions)
         spends = self.spends or (share,) * len(self.queries)
         parts = tuple(
             PricedQuestion(query.question, self.mechanism.measured(query.question, caps, of_one), text=query.text)
@@ -245,7 +280,7 @@ class BoundQuestions(Bound[Measurements]):
         made = measurement(
             question, measured.caps, mechanism.budget.neighbours, spend, earlier.keys, basis=measured.basis
         )
-        yield PricedQuestion(question, made)
+        yield PricedQuestion(question, made, text=earlier.priced.text)
 
     def event(self, measurement: Measurements) -> Event:
         return self._in_part(measurement.joint.event, measurement)
@@ -332,21 +367,12 @@ class BoundQuestions(Bound[Measurements]):
     def words(self, measurement: Measurements) -> str:
         return measurement.joint.words if self.description is None else self.description
 
-    def record(self, priced: Priced[Measurements], terms: Terms) -> Mapping[str, Any]:
-        """The record that the ledger keeps of questions charged together. It is made from the questions alone."""
-        refined = self.refined
-        return {
-            **self.mechanism.record_head(terms.confidence),
-            **({} if refined is None else {"refined": refined.question_index}),
-            "questions": [
-                {
-                    **({} if part.text is None else {"sql": part.text}),
-                    **part.made.record(part.question, self.mechanism.origin),
-                    **({} if priced.why is None else {"why": priced.why}),
-                }
-                for part in priced.measurement.parts
-            ],
-        }
+    def parts(self, measurement: Measurements) -> tuple[PaidPart, ...]:
+        return tuple(PaidPart(part.made.spend, part.made.caps, part.text) for part in measurement.parts)
+
+    @property
+    def tables(self) -> int:
+        return len(self.queries)
 
     # -- what it gives ------------------------------------------------------------------------------------------
 
@@ -422,12 +448,32 @@ class BoundQuestions(Bound[Measurements]):
     def read(
         self, priced: Priced[Measurements], outcome: Any, reservation: Reservation, terms: Terms, *, looked_up: bool
     ) -> Any:
-        count = len(priced.measurement.parts)
-        paid = [self.paid(priced, outcome, reservation, terms, index) for index in range(count)]
-        if self.refined is not None:
-            return replace(paid[0], portion=self.refined.portion).refining(self.refined).read()
-        answers = [replace(release, looked_up=looked_up).read() for release in paid]
-        return answers if self.kind == "batch" else answers[0]
+        answers = [
+            replace(self.whole(index, priced, outcome, reservation, terms), looked_up=looked_up).read()
+            for index in range(self.tables)
+        ]
+        return answers if isinstance(self.request, BatchRequest) else answers[0]
+
+    def table(
+        self, index: int, priced: Priced[Measurements], outcome: Any, reservation: Reservation, terms: Terms
+    ) -> Answer:
+        return replace(self.whole(index, priced, outcome, reservation, terms), looked_up=True).read()
+
+    def whole(
+        self,
+        index: int,
+        priced: Priced[Measurements],
+        outcome: Any,
+        reservation: Reservation,
+        terms: Terms,
+        *,
+        portion: int | None = None,
+    ) -> PaidRelease:
+        """The release of the question at an index, or of a portion of it, with all releases that it refines."""
+        paid = self.paid(priced, outcome, reservation, terms, index, portion=portion)
+        if self.refined is None:
+            return replace(paid, portion=portion)
+        return replace(paid, portion=self.refined.portion).refining(self.refined)
 
     def stream(self, priced: Priced[Measurements], stored: Stored, reservation: Reservation, terms: Terms) -> Stream:
         """The answer to the one question as a stream, read from where it is stored, some keys at a time."""
@@ -562,9 +608,8 @@ class PaidRelease:
                 hint="ask the question again",
             )
         with serving(self.mechanism.cache):
-            answer: Answer = self.mechanism.answer(
-                RefinementRequest(self).bind(self.mechanism, stated_terms), stated_terms, key
-            )
+            last = RefinementRequest(self.reservation.reference, self.question_index, self.portion)
+            answer: Answer = self.mechanism.answer(last.of(self), stated_terms, key)
             return answer
 
 

@@ -45,7 +45,7 @@ from giveortake.session.requests import Bound
 from giveortake.session.steps import DeclaredSteps, event_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from giveortake.privacy.events import Event
     from giveortake.privacy.guarantee import Neighbours
     from giveortake.session.mechanism import InteractiveMechanism
-    from giveortake.session.requests import Priced
+    from giveortake.session.requests import Priced, Request
     from giveortake.session.steps import Steps
 
     Integers: TypeAlias = npt.NDArray[Any]
@@ -668,13 +668,21 @@ class PlannedRun:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundPlan(BoundRun[PlannedRun]):
-    """A request that is planned by other packages: a fit, or a synthesis. `recorded` is what it is read again by."""
+    """A request that is planned by other packages: a fit, or a synthesis."""
 
-    kind: str  # type: ignore[misc]  # (several kinds of requests are planned so)
+    request: Request
     mechanism: InteractiveMechanism
     plan: Callable[[Spend], PlannedRun]
-    recorded: Callable[[Spend], Mapping[str, Any] | None] = lambda _spend: None
     in_rho: bool = False  # whether shares are taken in ρ
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]  # (several kinds of requests are planned so)
+        """The kind of the request."""
+        return self.request.kind
+
+    @property
+    def tables(self) -> int:
+        return 0
 
     def at(self, spend: Spend) -> PlannedRun:
         return self.plan(spend)
@@ -686,13 +694,6 @@ class BoundPlan(BoundRun[PlannedRun]):
 
     def kinds(self, _terms: Terms, _trial: TrialFilter) -> list[Spend]:
         return [Spend(rho=Fraction(1))] if self.in_rho else [Spend(mu=Fraction(1))]
-
-    def record(self, priced: Priced[PlannedRun], terms: Terms) -> Mapping[str, Any] | None:
-        content = self.recorded(priced.spend)
-        if content is None:
-            return None
-        head = self.mechanism.record_head(terms.confidence)
-        return {**head, "spend": priced.spend.to_json(), "run": {"kind": self.kind, **content}}
 
     def run(self, measurement: PlannedRun, steps: Steps) -> Any:
         return measurement.complete(self.adaptive_run(measurement, steps))

@@ -37,7 +37,7 @@ from giveortake.plan import ColumnReference, Value
 from giveortake.privacy import events
 from giveortake.session.kinds.runs import BoundRun, Compared, Counted, Run, rho_of
 from giveortake.session.refusals import unanswered
-from giveortake.session.requests import Request
+from giveortake.session.requests import Request, request
 from giveortake.session.steps import stored_steps
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.compile import Spend, Terms
-    from giveortake.exact import Number
     from giveortake.ledger import Charge, Reservation
     from giveortake.ledger.rules.budget_status import Admission
     from giveortake.plan import Relation
@@ -101,23 +100,24 @@ class WeightsPlan:
 
 
 @final
+@request("weights")
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightsRequest(Request):
     """Counts of combinations of declared values, chosen one after the other; see `Session.weights`."""
 
-    kind: ClassVar[str] = "weights"
     without: ClassVar[tuple[str, ...]] = ("margin", "confidence", "confidence_over", "key_delta", "n", *CAP_TERMS)
     table: str
     columns: tuple[str, ...]
-    accuracy: Fraction
-    queries: int
+    accuracy: Fraction = Fraction(1, 10)
+    queries: int = 1000
 
-    @classmethod
-    def of(cls, table: str, columns: Sequence[str], accuracy: Number, queries: Number) -> WeightsRequest:
-        """Check what was stated."""
-        if isinstance(columns, str) or not columns or len(set(columns)) < len(columns):
+    def __post_init__(self) -> None:
+        columns: Any = self.columns
+        if not isinstance(columns, list | tuple) or not columns or len(set(columns)) < len(columns):
             raise InvalidParameter("columns", columns, "are no list, are empty, or name a column twice")
-        return cls(table, tuple(columns), open_probability("accuracy", accuracy), whole("queries", queries))
+        object.__setattr__(self, "columns", tuple(columns))
+        object.__setattr__(self, "accuracy", open_probability("accuracy", self.accuracy))
+        object.__setattr__(self, "queries", whole("queries", self.queries))
 
     def bind(self, mechanism: InteractiveMechanism, _terms: Terms) -> BoundWeights:
         relation = mechanism.origin.relations[self.table]
@@ -186,19 +186,6 @@ class BoundWeights(BoundRun[WeightsMeasurement]):
 
     def require_runnable(self, measurement: WeightsMeasurement) -> None:
         measurement.run.require([self.columns])
-
-    def record(self, priced: Priced[WeightsMeasurement], terms: Terms) -> Mapping[str, Any]:
-        request = self.request
-        return {
-            **self.mechanism.record_head(terms.confidence),
-            "spend": priced.spend.to_json(),
-            "weights": {
-                "table": request.table,
-                "columns": list(request.columns),
-                "accuracy": str(request.accuracy),
-                "queries": request.queries,
-            },
-        }
 
     def key(self, _stated: str | None, charge: Charge) -> str:
         """Its own, as a counter has: whoever goes on finds the one charge for this version, and makes no other."""

@@ -7,44 +7,41 @@ anything.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, final, get_args
 
-from giveortake import codec
 from giveortake.accounting.pricing import Epsilon
 from giveortake.compile import Spend
 from giveortake.compile.postprocessing import ENTROPY
 from giveortake.engines.runtime import failure
 from giveortake.errors import InvalidParameter
 from giveortake.exact import counted, decimal, decimal_down
-from giveortake.plan import Aggregate, AggregateKind, Measured, Question
+from giveortake.plan import Aggregate, AggregateKind, Measured, Relation
 from giveortake.session.pricing import amount_of, greatest_amount
 from giveortake.session.profiles.best_caps import left_out_under
 from giveortake.session.quotes import fact_text
-from giveortake.session.requests import Bound, Request
+from giveortake.session.requests import Bound, PaidPart, Request, request
 from giveortake.session.steps import sealed_question
 from giveortake.session.storage import MANY
 from giveortake.workload.bound_workload import BoundWorkload, norm_of
 from giveortake.workload.measurement import WorkloadMeasurement, event_at, measured, name_of
 from giveortake.workload.residuals import Goal
 from giveortake.workload.results import POST_PROCESSED, WorkloadAnswer, lines_of
+from giveortake.workload.workload import Workload
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from giveortake.answers import Answer
     from giveortake.answers.terms import Confidence, LeftOut
     from giveortake.compile import Caps, Terms
-    from giveortake.exact import Number
     from giveortake.ledger import Reservation, TrialFilter
     from giveortake.ledger.rules.budget_status import Admission
-    from giveortake.plan import Relation
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.requests import Priced
     from giveortake.session.steps import Steps
-    from giveortake.workload.workload import Workload
 
 
 MOST_COMPARED = 20_000  # cells: for larger workloads only one kind of noise is planned
@@ -64,11 +61,11 @@ _OTHER_CAPS = {
 
 
 @final
+@request("workload")
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkloadRequest(Request):
     """Tables of one relation that are declared together; see `gt.workload`."""
 
-    kind: ClassVar[str] = "workload"
     without: ClassVar[tuple[str, ...]] = ("key_delta", "n", "groups_per_person", "rows_per_group", "caps")
     refusals: ClassVar[Mapping[str, Any]] = _OTHER_CAPS
     workload: Workload
@@ -76,12 +73,12 @@ class WorkloadRequest(Request):
     minimise: str = "rms"
     norm: Fraction | None = None
 
-    @classmethod
-    def of(cls, workload: Workload, relation: Relation, minimise: str, norm: Number | None) -> WorkloadRequest:
-        """Check what was stated."""
-        if minimise not in get_args(Goal):
-            raise InvalidParameter("minimise", minimise, "is unknown", hint='minimise="rms", or minimise="maximum"')
-        return cls(workload, relation, minimise, norm_of(norm))
+    def __post_init__(self) -> None:
+        if self.minimise not in get_args(Goal):
+            raise InvalidParameter(
+                "minimise", self.minimise, "is unknown", hint='minimise="rms", or minimise="maximum"'
+            )
+        object.__setattr__(self, "norm", norm_of(self.norm))
 
     def bind(self, mechanism: InteractiveMechanism, terms: Terms) -> BoundWorkloadRequest:
         caps = mechanism.resolve_caps(terms)
@@ -163,27 +160,19 @@ class BoundWorkloadRequest(Bound[WorkloadMeasurement]):
     def words(self, _measurement: WorkloadMeasurement) -> str:
         return self.workload.in_words()
 
-    def record(self, priced: Priced[WorkloadMeasurement], terms: Terms) -> Mapping[str, Any] | None:
-        """None if it would be too large."""
-        workload, request = self.request.workload, self.request
-        if len(workload.tables) + len(workload.ranges) > MOST_WISHES:
-            return None
-        plan = codec.text_of(Question(request.relation, (), (("n", _COUNT),)), references=self.mechanism.origin)
-        return {
-            **self.mechanism.record_head(terms.confidence),
-            "spend": priced.spend.to_json(),
-            "caps": self.workload.caps.to_json(),
-            "workload": {
-                "tables": [[list(marginal.columns), marginal.weight, marginal.of] for marginal in workload.tables],
-                "ranges": [[ranges.column, list(ranges.by), ranges.bins, ranges.weight] for ranges in workload.ranges],
-                "column_names": [list(names) for names in workload.column_names],
-                "measure_names": [list(names) for names in workload.measure_names],
-                "count": self.workload.count,  # the number of distinct tables
-                "minimise": request.minimise,
-                "norm": None if request.norm is None else str(request.norm),
-            },
-            "plan": plan,
-        }
+    @property
+    def tables(self) -> int:
+        """The number of distinct tables."""
+        return self.workload.count
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether it is small enough to be kept."""
+        workload = self.request.workload
+        return len(workload.tables) + len(workload.ranges) <= MOST_WISHES
+
+    def parts(self, measurement: WorkloadMeasurement) -> tuple[PaidPart, ...]:
+        return (PaidPart(measurement.spend, self.workload.caps),)
 
     # -- what it gives ------------------------------------------------------------------------------------------
 
@@ -240,6 +229,17 @@ class BoundWorkloadRequest(Bound[WorkloadMeasurement]):
             "left_out": left_out,
         }
         return WorkloadAnswer(release, terms.confidence, provenance)
+
+    def table(
+        self,
+        index: int,
+        priced: Priced[WorkloadMeasurement],
+        outcome: Any,
+        reservation: Reservation,
+        terms: Terms,
+    ) -> Answer:
+        answer = self.read(priced, outcome, reservation, terms, looked_up=True)
+        return answer[answer.tables[index]]
 
     def _left_out(self, confidence: Confidence) -> LeftOut | None:
         """What the cap leaves out of the table: it chooses rows before those with declared values are taken."""

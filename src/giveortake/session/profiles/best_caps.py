@@ -537,7 +537,7 @@ def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:
         settings = dict(request["profile"])
         if settings.pop("format") == FORMAT and settings["table"] == table:
             spend = Spend(epsilon=Fraction(settings.pop("epsilon")))
-            bound = ProfileRequest.of(**settings).bind(mechanism, Terms.of({}))
+            bound = ProfileRequest(**settings).bind(mechanism, Terms.of({}))
             profiles.append(bound.profile_of(storage.stored_of(content, len(bound.dimensions)), spend, release_id))
     return profiles
 

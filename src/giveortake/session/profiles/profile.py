@@ -30,11 +30,11 @@ from giveortake.session.profiles.histograms import (
     dimensions_of,
     least_edge,
 )
-from giveortake.session.requests import Bound, Request
+from giveortake.session.requests import Bound, PaidPart, Request, request
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from giveortake.compile import Terms
     from giveortake.exact import Number
@@ -293,11 +293,11 @@ FORMAT = 1  # of the bins; other bins need a new format, and these stay readable
 
 
 @final
+@request("profile")
 @dataclass(frozen=True, slots=True, eq=False)
 class ProfileRequest(Request):
     """A profile of a table: one question for each dimension, under one charge; see `Session.profile`."""
 
-    kind: ClassVar[str] = "profile"
     without: ClassVar[tuple[str, ...]] = (
         *("delta", "rho", "mu", "margin", "confidence", "confidence_over", "key_delta", "n"),
         *CAP_TERMS,
@@ -307,17 +307,16 @@ class ProfileRequest(Request):
     columns: tuple[str, ...] = ()
     most_rows: int | None = None
 
-    @classmethod
-    def of(
-        cls, table: str, by: Sequence[str] = (), columns: Sequence[str] = (), most_rows: Number | None = None
-    ) -> ProfileRequest:
-        """Check what was stated. A column that is named twice is profiled once."""
-        for name, listed in (("by", by), ("columns", columns)):
+    def __post_init__(self) -> None:
+        for name in ("by", "columns"):
+            listed: Any = getattr(self, name)
             if isinstance(listed, str) or not hasattr(listed, "__iter__"):
                 fix = [listed] if hasattr(listed, "encode") else ["fee"]
                 raise InvalidParameter(name, listed, "is not a list of columns", hint=f"{name}={fix}")
-        most = None if most_rows is None else whole("most_rows", most_rows)
-        return cls(table, tuple(by), tuple(dict.fromkeys(columns)), most)
+        object.__setattr__(self, "by", tuple(self.by))
+        object.__setattr__(self, "columns", tuple(dict.fromkeys(self.columns)))  # named twice, it is profiled once
+        if self.most_rows is not None:
+            object.__setattr__(self, "most_rows", whole("most_rows", self.most_rows))
 
     def bind(self, mechanism: InteractiveMechanism, _terms: Terms) -> BoundProfile:
         relation = mechanism.origin.uncapped.get(self.table)
@@ -347,7 +346,7 @@ class BoundProfile(Bound["Measurements"]):
         queries = tuple(QueryRequest(dimension.question()) for dimension in self.dimensions)
         names = ", ".join(dimension.name for dimension in self.dimensions)
         return BoundQuestions(
-            self.kind,
+            self.request,
             self.mechanism,
             queries,
             (Caps(),) * len(queries),
@@ -390,8 +389,12 @@ class BoundProfile(Bound["Measurements"]):
     def words(self, measurement: Measurements) -> str:
         return self.questions(measurement.spend).words(measurement)
 
-    def record(self, priced: Priced[Measurements], terms: Terms) -> Mapping[str, Any] | None:
-        return self.questions(priced.spend).record(priced, terms)
+    def parts(self, measurement: Measurements) -> tuple[PaidPart, ...]:
+        return self.questions(measurement.spend).parts(measurement)
+
+    @property
+    def tables(self) -> int:
+        return len(self.dimensions)
 
     def require_runnable(self, measurement: Measurements) -> None:
         self.questions(measurement.spend).require_runnable(measurement)
@@ -425,8 +428,11 @@ class BoundProfile(Bound["Measurements"]):
             float(self.noise(spend).scale),
         )
 
-    def table(self, answer: Answer, index: int) -> Answer:
+    def table(
+        self, index: int, priced: Priced[Measurements], outcome: Any, reservation: Reservation, terms: Terms
+    ) -> Answer:
         """The table of a dimension for people: with the range of each bin instead of its number."""
+        answer = self.questions(priced.spend).table(index, priced, outcome, reservation, terms)
         dimension = self.dimensions[index]
         (bins, *others), ranges = answer.columns, dimension.ranges()
         bin_numbers = [int(str(number)) for number in bins.values]
