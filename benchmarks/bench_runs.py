@@ -16,7 +16,7 @@ from giveortake.codec import stored
 from giveortake.compile import Terms
 from giveortake.engines import KeyColumn
 from giveortake.errors import BudgetExceeded
-from giveortake.learn.noisy_sums import Fitting
+from giveortake.learn.noisy_sums import FitRequest, Fitting
 from giveortake.mechanisms.selection import Candidate
 from giveortake.plan import ColumnReference
 from giveortake.session.kinds.learning_data import LearningData
@@ -94,7 +94,7 @@ class NumberedRun(Fitting):
 def _begun(session: Session, rho: Fraction, number: int) -> Iterator[AdaptiveRun]:
     """A run of tables that was charged."""
     mechanism, terms = mechanism_of(session), Terms.of({"rho": rho})
-    bound = NumberedRun(number).query(LearningData.of(session))
+    bound = FitRequest(NumberedRun(number), LearningData.of(session).relation).bind_paid(mechanism, terms)
     priced = price(bound, terms)
     with mechanism.steps(priced, terms, None) as steps:
         yield bound.adaptive_run(priced.measurement, steps)

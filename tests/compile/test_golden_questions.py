@@ -47,7 +47,7 @@ def _name_and_price(query: Query[Answer], spend: str) -> list[str]:
     made = mechanism.measured(query.question, query.session.caps, SPENDS[spend])
     stated: Any = {spend: getattr(SPENDS[spend], spend), "key_delta": KEYS}
     terms = Terms.of(stated | {"n": 1000})
-    quote = mechanism.quote(query.request.bind(mechanism, terms), terms)
+    quote = mechanism.quote(query.request, terms)
     margins = {name: f"{each:.6g}" if isinstance(each, float) else str(each) for name, each in quote.margins.items()}
     content = [
         codec.text_of(made.event),

@@ -15,9 +15,11 @@ import pytest
 from golden_requests import PURCHASES, file_of, golden, golden_session, is_same, written
 
 import giveortake
+from giveortake import codec
 from giveortake.compile import Spend
 from giveortake.ledger.state.checkpoints import shape
 from giveortake.privacy import Guarantee
+from giveortake.session.requests import Request
 from giveortake.session.session import mechanism_of
 from tiers import tiered
 
@@ -69,6 +71,7 @@ def names_on_disk() -> list[str]:
 def test_no_stored_name_and_no_answer_holds_the_name_of_a_class_or_a_module() -> None:
     for module in pkgutil.walk_packages(giveortake.__path__, "giveortake."):
         importlib.import_module(module.name)
+    codec.schema(Request)  # which looks up what the fields of every class may hold, by names
     on_disk = names_on_disk()
     assert len(set(on_disk)) == len(on_disk) == 7
     with renamed_classes():

@@ -218,9 +218,7 @@ class Learner(Fitting):
         """What a fit would cost. No row is read, and nothing charged; `n` is a public number of rows, if known."""
         data, terms = LearningData.of(source), self._terms()
         with data.serving():
-            bound = self._unfitted().query(data, getattr(self, "n", None) if n is None else n)
-            bound.plan(terms.spend or Spend(mu=Fraction(1)))  # what cannot be learned is refused in its own words
-            return data.mechanism.quote(bound, terms)
+            return self._unfitted().quoted(data, terms, getattr(self, "n", None) if n is None else n)
 
     def _terms(self) -> Terms:
         """What a fit may cost."""
@@ -287,7 +285,7 @@ class Learner(Fitting):
         with data.serving():
             terms = self._terms()
             self._require_signal(data)
-            fitted: Self = self._unfitted().answer(data, terms, key)
+            fitted: Self = self._unfitted().answered(data, terms, key)
         return self._adopt(fitted.model_, fitted.provenance_)
 
     def _adopt(self, model: Any, provenance: Provenance) -> Self:

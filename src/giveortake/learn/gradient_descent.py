@@ -255,7 +255,7 @@ def sgd(
     target_of(data.schema, target, loss)  # refuses other losses
     name, slope = (loss, None) if isinstance(loss, str) else (_CHOSEN, slope_of(loss))
     fitting = DescentFitting(target, None if features is None else tuple(features), name, schedule, slope)
-    descent: Descent = fitting.answer(data, fit_terms({"epsilon": epsilon, "delta": delta}), key)
+    descent: Descent = fitting.answered(data, fit_terms({"epsilon": epsilon, "delta": delta}), key)
     return descent
 
 
@@ -471,7 +471,7 @@ def output_perturbation(
     """
     strength, listed = positive("regularisation", regularisation), None if features is None else tuple(features)
     fitting = PerturbationFitting(target, listed, strength, passes, loss)
-    model: PerturbedModel = fitting.answer(LearningData.of(s), fit_terms(terms), key)
+    model: PerturbedModel = fitting.answered(LearningData.of(s), fit_terms(terms), key)
     return model
 
 

@@ -66,7 +66,7 @@ def contingency(
     Guarantee: a row is in one cell at most, so it moves the table by 1 if it is added, by √2 if it is changed, and a
     person by `clip` times that. Rows with a missing or undeclared category are in no cell.
     """
-    table: Contingency = ContingencyFitting(plain(columns), clip).answer(LearningData.of(s), fit_terms(terms), key)
+    table: Contingency = ContingencyFitting(plain(columns), clip).answered(LearningData.of(s), fit_terms(terms), key)
     return table
 
 

@@ -159,7 +159,7 @@ def moments(
     of length Σ x²; above the diagonal they count twice and get noise σ/√2. So a row of d columns moves the release by
     at most 1 + d, relative to σ, and a person by at most `clip` times that. What is computed from it is free.
     """
-    moments: Moments = MomentsFitting(plain(columns), clip).answer(LearningData.of(s), fit_terms(terms), key)
+    moments: Moments = MomentsFitting(plain(columns), clip).answered(LearningData.of(s), fit_terms(terms), key)
     return moments
 
 
@@ -398,7 +398,7 @@ def statistical_query(
     least, certain = _least(data, n, 1 - (1 - sure) / 10), isinstance(n, int)
     fitting = MeanFitting(column_or_expression(expression), within, sure, least, certain)
     terms = replace(Terms.of({}), spend=fitting.plan(data).context.spend)
-    estimate: Estimate = fitting.answer(data, terms, key)
+    estimate: Estimate = fitting.answered(data, terms, key)
     return estimate
 
 

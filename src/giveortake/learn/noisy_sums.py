@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from giveortake.privacy import Guarantee
     from giveortake.session.kinds.runs import AdaptiveRun, Run
     from giveortake.session.mechanism import InteractiveMechanism
+    from giveortake.session.quotes import Quote
+    from giveortake.session.requests import PaidPart
 
 
 STEPS = 1 << 10  # of 1
@@ -388,15 +390,13 @@ class Fitting(ABC):
     def planned(self, data: LearningData, spend: Spend, n: int | None = None) -> PlannedRun:
         """The run that learns it at a spend, checked: what cannot be learned is refused here, at no cost."""
 
-    def query(self, data: LearningData, n: int | None = None) -> BoundPlan:
-        """What is charged for it, on rows behind a session; `n` is a public number of them, for quotes."""
-        return FitRequest(self, data.relation, data.persons, n).bound(data)
+    def quoted(self, data: LearningData, terms: Terms, n: int | None = None) -> Quote:
+        """What it would cost; `n` is a public number of rows, if known."""
+        return data.mechanism.quote(FitRequest(self, data.relation, data.persons, n), terms)
 
-    def answer(self, data: LearningData, terms: Terms, key: str | None) -> Any:
-        """What is learned, under one charge."""
-        bound = self.query(data)
-        bound.plan(terms.spend or Spend(mu=Fraction(1)))  # what cannot be learned is refused in its own words
-        return data.mechanism.answer(bound, terms, key)
+    def answered(self, data: LearningData, terms: Terms, key: str | None) -> Any:
+        """What is learned of rows behind a session, under one charge."""
+        return data.mechanism.answer(FitRequest(self, data.relation, data.persons), terms, key)
 
 
 @final
@@ -413,12 +413,14 @@ class FitRequest(Request):
     def terms(self, stated: Mapping[str, Any]) -> Terms:
         return fit_terms(stated)
 
-    def bind(self, mechanism: InteractiveMechanism, _terms: Terms) -> BoundPlan:
-        return self.bound(LearningData(mechanism, self.relation, self.persons))
+    def bind(self, mechanism: InteractiveMechanism, terms: Terms) -> BoundPlan:
+        bound = self.bind_paid(mechanism, terms)
+        bound.plan(terms.spend or Spend(mu=Fraction(1)))  # what cannot be learned is refused in its own words
+        return bound
 
-    def bound(self, data: LearningData) -> BoundPlan:
-        """The request on the rows of a session."""
-        return BoundPlan(self, data.mechanism, lambda spend: self.fitting.planned(data, spend, self.n))
+    def bind_paid(self, mechanism: InteractiveMechanism, _terms: Terms, _parts: Sequence[PaidPart] = ()) -> BoundPlan:
+        data = LearningData(mechanism, self.relation, self.persons)
+        return BoundPlan(self, mechanism, lambda spend: self.fitting.planned(data, spend, self.n))
 
 
 def planned_run(plan: FitPlan, finish: Finish, n: int | None = None) -> PlannedRun:

@@ -170,7 +170,7 @@ def select(
     for index, candidate in enumerate(candidates):
         candidate.fit(fitting, key=None if key is None else f"{key} fit {index}")
         score_key = None if key is None else f"{key} score {index}"
-        scores.append(ScoreFitting(candidate.model_, clip).answer(scoring, score_terms, score_key))
+        scores.append(ScoreFitting(candidate.model_, clip).answered(scoring, score_terms, score_key))
     return Selection(tuple(candidates), tuple(scores))
 
 
@@ -296,7 +296,7 @@ def choose(
 
     names = [feature.name for feature in used_features]
     stated = fit_terms(terms)
-    bought = data.mechanism.quote(MomentsFitting(names, clip).query(data), stated).cost  # of a share, what it buys
+    bought = MomentsFitting(names, clip).quoted(data, stated).cost  # of a share, what it buys
     assert isinstance(bought, GaussianDP)  # noqa: S101 (so sums of vectors are charged)
     context = FitContext.from_parameters(data, stated.spend or Spend(mu=bought.mu), clip, None)
     rows = data.rows_about() if n is None else whole("n", n)

@@ -21,13 +21,14 @@ from giveortake.privacy import ApproxDP
 from giveortake.session.pricing import price
 from giveortake.session.quotes import Quote
 from giveortake.session.refusals import no_price, no_share, share_of_budget
-from giveortake.session.steps import steps_of
+from giveortake.session.steps import steps_of, stored_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
     from contextlib import AbstractContextManager
     from fractions import Fraction
 
+    from giveortake.answers import Stream
     from giveortake.compile import Caps, CustodianCaps, Measurement, Spend, Terms
     from giveortake.compile.measurement import Prepared
     from giveortake.engines import Engine
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from giveortake.session.kinds.queries import PricedQuestion
     from giveortake.session.parse_cache import ReadingCache
     from giveortake.session.partitions import Part
-    from giveortake.session.requests import Bound, Priced
+    from giveortake.session.requests import Bound, Priced, Request
     from giveortake.session.steps import Steps
     from giveortake.session.storage import Spool
     from giveortake.sql import Read
@@ -110,7 +111,6 @@ class PreparedQuestions:
         return self._prepared.get(key, lambda: PreparedQuestion(question, prepare()))
 
 
-@final
 @dataclass(frozen=True, slots=True, eq=False)
 class InteractiveMechanism:
     """Everything that stands between questions and rows. Sessions hold it; analysts do not.
@@ -162,8 +162,9 @@ class InteractiveMechanism:
 
     # -- the whole way ------------------------------------------------------------------------------------------
 
-    def quote(self, bound: Bound[Any], terms: Terms) -> Quote:
+    def quote(self, request: Request, terms: Terms) -> Quote:
         """What a request would cost, and what its answer would be worth. No row is read, and nothing is charged."""
+        bound = request.bind(self, terms)
         priced = price(bound, terms)
         bound.require_runnable(priced.measurement)
         charge = priced.charge()
@@ -203,13 +204,31 @@ class InteractiveMechanism:
         key = bound.key(None, charge)
         return key is not None and self.ledger.knows(replace(charge, key=key))
 
-    def answer(self, bound: Bound[Any], terms: Terms, key: str | None) -> Any:
+    def answer(self, request: Request, terms: Terms, key: str | None) -> Any:
         """The release of a request, under one charge, which is durable before a row is read."""
-        priced, outcome, reservation = self.bought(bound, terms, key)
-        return bound.read(priced, outcome, reservation, terms, looked_up=False)
+        priced, outcome, reservation = self._bought(request, terms, key)
+        return priced.bound.read(priced, outcome, reservation, terms, looked_up=False)
 
-    def bought(self, bound: Bound[Any], terms: Terms, key: str | None) -> tuple[Priced[Any], Any, Reservation]:
+    def stream(self, request: Request, terms: Terms, key: str | None) -> Stream:
+        """The release of one question as a stream of answers about some keys each."""
+        priced, (stored,), reservation = self._bought(request, terms, key)
+        bound: Any = priced.bound  # of a question, as `Query.stream` has checked
+        stream: Stream = bound.stream(priced, stored, reservation, terms)
+        return stream
+
+    def advance(self, priced: Priced[Any], terms: Terms, argument: Any) -> Steps:
+        """Draw the next step of a release that its asker steers, and return all of its steps."""
+        with self.steps(priced, terms, None) as steps:
+            priced.bound.advance(priced.measurement, steps, argument)
+            return steps
+
+    def stored(self, priced: Priced[Any], release_id: str) -> Steps:
+        """The steps of a release as they are stored. Nothing is charged, and nothing more is drawn with them."""
+        return stored_steps(self, release_id, priced.bound.inner_filter(priced.measurement))
+
+    def _bought(self, request: Request, terms: Terms, key: str | None) -> tuple[Priced[Any], Any, Reservation]:
         """Price, charge and draw a request; what was paid for before is neither charged nor drawn again."""
+        bound = request.bind(self, terms)
         priced = price(bound, terms)
         bound.require_runnable(priced.measurement)
         with self.steps(priced, terms, key) as steps:

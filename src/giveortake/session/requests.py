@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, fin
 from giveortake import codec
 from giveortake.answers.terms import Caps, Confidence
 from giveortake.compile import Spend, Terms
-from giveortake.errors import InvalidParameter, Unprovable
+from giveortake.errors import InvalidParameter, MechanismSpent, Unprovable
 from giveortake.ledger import Charge
 from giveortake.plan import Value  # noqa: TC001 (the codec reads hints)
 from giveortake.session.refusals import gaussian_event, too_dear
@@ -258,6 +258,10 @@ class Bound(ABC, Generic[_Measurement]):
     @abstractmethod
     def run(self, measurement: _Measurement, steps: Steps) -> Any:
         """Draw what is not there yet, and return what is there. On the steps of a release it draws nothing."""
+
+    def advance(self, measurement: _Measurement, steps: Steps, argument: Any) -> None:
+        """Draw the next step, if the asker steers it; `argument` says what is asked for."""
+        raise MechanismSpent("there is nothing more to draw", hint="s.release(…) reads it again")
 
     @abstractmethod
     def read(

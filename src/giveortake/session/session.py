@@ -113,7 +113,7 @@ class Query(Generic[_Release_co]):
         stated_terms, known = self._terms(terms), self._known_keys()
         if known is not None:
             return known_quote(self._mechanism, known, stated_terms.confidence)
-        return self._mechanism.quote(self.request.bind(self._mechanism, stated_terms), stated_terms)
+        return self._mechanism.quote(self.request, stated_terms)
 
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> _Release_co:
         """The answer, at the cost of the whole request: a table; for a batch a list of them; for a counter, a counter.
@@ -128,7 +128,7 @@ class Query(Generic[_Release_co]):
         if known is not None:
             release = known_answer(self._mechanism, known)
         else:
-            release = self._mechanism.answer(self.request.bind(self._mechanism, stated_terms), stated_terms, key)
+            release = self._mechanism.answer(self.request, stated_terms, key)
         return cast("_Release_co", release)
 
     def stream(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> Stream:
@@ -143,10 +143,7 @@ class Query(Generic[_Release_co]):
             raise QueryRefused("ORDER BY needs the whole table at once", hint="sort the rows where you write them")
         if question.has_windows:
             raise QueryRefused("OVER needs the whole table at once", hint="compute it where you write the rows")
-        bound: Any = self.request.bind(self._mechanism, stated_terms)
-        priced, (stored,), reservation = self._mechanism.bought(bound, stated_terms, key)
-        stream: Stream = bound.stream(priced, stored, reservation, stated_terms)
-        return stream
+        return self._mechanism.stream(self.request, stated_terms, key)
 
     def _known_keys(self) -> Question | None:
         """The question, if declared keys answer it: SELECT DISTINCT."""

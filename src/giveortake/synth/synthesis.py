@@ -149,7 +149,7 @@ def synthesize(
     wanted = SynthesisRequest.of(session, table, columns, workload, bins, zeros)
     terms = wanted.terms({"epsilon": epsilon, "delta": delta, "share": share})
     mechanism = mechanism_of(session)
-    synthetic: SyntheticTable = mechanism.answer(wanted.bound(mechanism, progress), terms, key)
+    synthetic: SyntheticTable = mechanism.answer(replace(wanted, progress=progress), terms, key)
     return replace(synthetic, rows=count)
 
 
@@ -172,7 +172,7 @@ def quote(
     """What `synthesize` with the same arguments would cost and do. No row is read, and nothing is charged."""
     wanted = SynthesisRequest.of(session, table, columns, workload, bins, zeros)
     mechanism = mechanism_of(session)
-    return mechanism.quote(wanted.bound(mechanism), wanted.terms({"epsilon": epsilon, "delta": delta, "share": share}))
+    return mechanism.quote(wanted, wanted.terms({"epsilon": epsilon, "delta": delta, "share": share}))
 
 
 Edge: TypeAlias = int | float | str | Fraction | dt.datetime | dt.date
@@ -193,6 +193,7 @@ class SynthesisRequest(Request):
     wanted: tuple[tuple[tuple[str, ...], int], ...] | None = None
     bins: Mapping[str, int | tuple[Edge, ...]] = field(default_factory=dict)
     zeros: tuple[FunctionalDependency | Never, ...] = ()
+    progress: Any = field(default=None, metadata={"stored": False})  # is told of each round
 
     @classmethod
     def of(  # noqa: PLR0917 (they are what `synthesize` takes)
@@ -223,17 +224,13 @@ class SynthesisRequest(Request):
         return terms
 
     def bind(self, mechanism: InteractiveMechanism, _terms: Terms) -> BoundPlan:
-        return self.bound(mechanism)
-
-    def bound(self, mechanism: InteractiveMechanism, progress: Callable[[int, int], None] | None = None) -> BoundPlan:
-        """The synthesis on a table of a session; `progress` is told of each round."""
         relation = mechanism.origin.relations[self.table]
 
         def plan(spend: Spend) -> PlannedRun:
             synthesis = Synthesis.from_request(mechanism, relation, spend, self)
 
             def complete(run: AdaptiveRun) -> SyntheticTable:
-                with watched(progress) as report_progress:
+                with watched(self.progress) as report_progress:
                     return synthesis.complete(run, report_progress)
 
             return PlannedRun(synthesis.run, complete, synthesis.quoted)

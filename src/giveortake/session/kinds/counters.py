@@ -26,7 +26,6 @@ from giveortake.plan.domains import moment_of
 from giveortake.session.profiles.best_caps import left_out_under
 from giveortake.session.refusals import OTHER_BUDGET, rounded_gaussian_event, unanswered
 from giveortake.session.requests import Bound, Request, request
-from giveortake.session.steps import stored_steps
 from giveortake.workload.designs import normal_margin
 
 if TYPE_CHECKING:
@@ -261,8 +260,8 @@ class BoundCounter(Bound[CounterMeasurement]):
     def run(self, measurement: CounterMeasurement, steps: Steps) -> list[Any]:
         return list(steps.stored)
 
-    def advance(self, measurement: CounterMeasurement, steps: Steps) -> list[Any]:
-        """Draw the next period, and return all steps."""
+    def advance(self, measurement: CounterMeasurement, steps: Steps, _argument: Any) -> None:
+        """Draw the next period."""
         if len(steps.stored) >= self.periods.horizon:
             raise QueryRefused(
                 f"all {self.periods.horizon:,} periods of the horizon are over; nothing was charged",
@@ -270,7 +269,6 @@ class BoundCounter(Bound[CounterMeasurement]):
             )
         self._require_appended(steps.stored)
         steps.draw(None, {"format": _FORMAT}, lambda: self._drawn(measurement, steps))
-        return list(steps.stored)
 
     def _require_appended(self, stored: list[Any]) -> None:
         """Refuse to continue with another version of the table, unless it holds all rows of the versions before it.
@@ -437,14 +435,13 @@ class Counter:
 
     def next(self) -> Answer:
         """The count up to and including the next period."""
-        with self._mechanism.steps(self._priced, self._terms, None) as steps:
-            stored = self._bound.advance(self._priced.measurement, steps)
-            index = len(stored) - 1
-            return self._bound.counts(self._priced, stored, range(index, index + 1), steps.reservation, self._terms)
+        steps = self._mechanism.advance(self._priced, self._terms, None)
+        count = len(steps.stored)
+        return self._bound.counts(self._priced, steps.stored, range(count - 1, count), steps.reservation, self._terms)
 
     def answers(self) -> Answer:
         """All counts released so far, as one table of all periods; free."""
-        steps = stored_steps(self._mechanism, self.release_id)
+        steps = self._mechanism.stored(self._priced, self.release_id)
         return self._bound.counts(self._priced, steps.stored, range(len(steps.stored)), steps.reservation, self._terms)
 
     def __repr__(self) -> str:
@@ -455,7 +452,7 @@ class Counter:
             f"  the count after the last of them is accurate to ± {self.margin(self.horizon):,.4g}",
         ]
         try:
-            done = len(stored_steps(self._mechanism, self.release_id).stored)
+            done = len(self._mechanism.stored(self._priced, self.release_id).stored)
         except (LedgerMismatch, LedgerUnavailable, QueryRefused):
             return "\n".join([*lines, "  its table has changed, or it is closed: open it again"]) + ">"
         if done == self.horizon:

@@ -118,14 +118,12 @@ class RefinementRequest(Request):
     release: str
     index: int = 0
     portion: int | None = None
+    paid: Any = field(default=None, metadata={"stored": False})  # the release, if it was read already
 
     def bind(self, mechanism: InteractiveMechanism, _terms: Terms) -> BoundQuestions:
         from giveortake.session.releases import paid_release  # noqa: PLC0415 (which reads refinements)
 
-        return self.of(paid_release(mechanism, self.release, self.index, self.portion))
-
-    def of(self, release: PaidRelease) -> BoundQuestions:
-        """A refinement of a release that was read already."""
+        release: PaidRelease = self.paid or paid_release(mechanism, self.release, self.index, self.portion)
         query = QueryRequest(release.priced.question, release.priced.text)
         return BoundQuestions(self, release.mechanism, (query,), (release.priced.made.caps,), refined=release)
 
@@ -608,8 +606,8 @@ class PaidRelease:
                 hint="ask the question again",
             )
         with serving(self.mechanism.cache):
-            last = RefinementRequest(self.reservation.reference, self.question_index, self.portion)
-            answer: Answer = self.mechanism.answer(last.of(self), stated_terms, key)
+            request = RefinementRequest(self.reservation.reference, self.question_index, self.portion, self)
+            answer: Answer = self.mechanism.answer(request, stated_terms, key)
             return answer
 
 

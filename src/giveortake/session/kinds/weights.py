@@ -24,21 +24,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
+from giveortake import codec
 from giveortake.accounting.pricing import priced_within
 from giveortake.answers import Answer, Column
 from giveortake.answers.terms import CAP_TERMS
 from giveortake.caching import served
-from giveortake.codec import write
 from giveortake.engines import KeyColumn
 from giveortake.errors import InvalidParameter, MechanismSpent, did_you_mean
 from giveortake.exact import decimal, open_probability, sqrt_down, whole
 from giveortake.mechanisms import AboveThreshold, Gaussian
 from giveortake.plan import ColumnReference, Value
 from giveortake.privacy import events
-from giveortake.session.kinds.runs import BoundRun, Compared, Counted, Run, rho_of
+from giveortake.session.kinds.runs import BoundRun, Compared, Counted, Run, rho_of, step_of
 from giveortake.session.refusals import unanswered
 from giveortake.session.requests import Request, request
-from giveortake.session.steps import stored_steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -140,6 +139,7 @@ class WeightsMeasurement:
 
     run: Run
     plan: WeightsPlan
+    state: WeightsState
 
     @property
     def spend(self) -> Spend:
@@ -170,7 +170,7 @@ class BoundWeights(BoundRun[WeightsMeasurement]):
         request = self.request
         identity = {
             "multiplicative weights": 2,
-            "columns": [[column.name, write(column.values, tuple[Value, ...])] for column in self.columns],
+            "columns": [[column.name, codec.write(column.values, tuple[Value, ...])] for column in self.columns],
             "accuracy": str(request.accuracy),
             "queries": request.queries,
         }
@@ -179,7 +179,7 @@ class BoundWeights(BoundRun[WeightsMeasurement]):
         cells = math.prod(len(column.values or ()) for column in self.columns)
         updates = max(1, math.ceil(4 * math.log(cells) / float(request.accuracy) ** 2))
         plan = WeightsPlan(run.rho, request.accuracy, request.queries, updates, cells, self.relation.most_rows or 1)
-        return WeightsMeasurement(run, plan)
+        return WeightsMeasurement(run, plan, WeightsState(self.columns, plan))
 
     def event_at(self, spend: Spend) -> Event:
         return events.ZCDP(priced_within(rho_of(spend)))
@@ -211,8 +211,33 @@ class BoundWeights(BoundRun[WeightsMeasurement]):
         """The weights; for a release that is read by its id, all counts that were told, as one table."""
         if looked_up and not outcome.steps:
             raise unanswered(reservation.id)
-        weights = Weights(self, priced, terms, outcome, reservation)
+        weights = Weights(priced, terms, outcome, reservation.id)
         return weights.answers() if looked_up else weights
+
+    def advance(self, measurement: WeightsMeasurement, steps: Steps, argument: Any) -> None:
+        """Tell one more count: compare it with the weights, and measure it if it is far."""
+        state, plan = measurement.state, measurement.plan
+        state.require(argument)
+        run, half = self.adaptive_run(measurement, steps), plan.for_update / 2
+        last = run.steps[-1]
+        if isinstance(last, Compared) and last.is_far:  # whoever made the comparison was interrupted
+            run.count(self.columns, state.cells_of(last.query), last.query, min(half, run.left))
+        state.take_up(run.steps)
+        if argument in state.told:
+            return
+        if state.queries_asked >= plan.queries:
+            raise MechanismSpent(f"{plan.queries:,} queries were planned, and all of them were asked")
+        if not run.is_watching:
+            if run.left < 2 * half:  # for the comparisons, and for the count of the one that is far
+                raise MechanismSpent(
+                    f"the weights have moved {len(state.distances)} times, as often as was paid for",
+                    hint="what was asked before can still be asked; a coarser accuracy allows more moves",
+                )
+            run.watch(math.ceil(float(plan.accuracy) * state.rows + plan.margin), half)
+        cells = state.cells_of(argument)
+        if run.is_far(self.columns, cells, argument, round(state.expected(argument))):
+            run.count(self.columns, cells, argument, half)
+        state.take_up(run.steps)
 
     def quoted(self, priced: Priced[WeightsMeasurement], _terms: Terms, _admission: Admission) -> dict[str, Any]:
         plan = priced.measurement.plan
@@ -232,149 +257,68 @@ class BoundWeights(BoundRun[WeightsMeasurement]):
 
 
 @final
-@served
-class Weights:
-    """Counts of combinations of values, asked one after the other: `w.count({"region": "north"})`.
+class WeightsState:
+    """What the steps so far tell: the weights, the counts that were told, and how many were asked for."""
 
-    All of them are one charge, which was made when they were answered. Asking for the same weights again goes on.
-    """
-
-    def __init__(
-        self,
-        bound: BoundWeights,
-        priced: Priced[WeightsMeasurement],
-        terms: Terms,
-        run: AdaptiveRun,
-        reservation: Reservation,
-    ) -> None:
-        self._bound, self._priced, self._terms, self._mechanism = bound, priced, terms, bound.mechanism
-        self.plan, self.release_id = priced.measurement.plan, reservation.id
-        self._columns = bound.columns
-        self._sizes = [len(column.values or ()) for column in self._columns]
-        self._one_at_a_time = threading.Lock()
+    def __init__(self, columns: tuple[KeyColumn, ...], plan: WeightsPlan) -> None:
+        self.columns, self.plan = columns, plan
+        self._sizes = [len(column.values or ()) for column in columns]
+        self._lock = threading.Lock()
         self._begin()
-        self._take_up(run)
 
     def _begin(self) -> None:
         self._shares: Floats = np.full(self.plan.cells, 1 / self.plan.cells)
-        self._known: dict[str, Answer] = {}
-        self._distances: list[float] = []
-        self._queries_asked = self._taken_up = 0
-        self._rows = 1.0
+        self.told: dict[str, tuple[float, float, str]] = {}  # count, margin and note of each query
+        self.distances: list[float] = []
+        self.queries_asked = self._taken_up = 0
+        self.rows = 1.0
 
-    # -- asking -------------------------------------------------------------------------------------------------
-
-    def count(self, *patterns: Mapping[str, Any]) -> Answer:
-        """How many rows have one of these combinations: `{"region": ["north", "west"], "married": True}`.
-
-        An answer from the weights costs nothing, and its interval is the bound of the theorem. A count that was far is
-        measured, and its interval is that of its noise.
-        """
-        query = self._query_of(patterns)
-        with self._one_at_a_time:
-            if query in self._known:
-                return self._known[query]
-            with self._mechanism.steps(self._priced, self._terms, None) as steps:
-                run = self._bound.adaptive_run(self._priced.measurement, steps)
-                self._complete(run)
-                self._take_up(run)
-                if query not in self._known:
-                    self._ask(run, query)
-                    self._take_up(run)
-            return self._known[query]
-
-    def _complete(self, run: AdaptiveRun) -> None:
-        """Draw the count of a comparison that was far, if whoever made it was interrupted: it is what comes next."""
-        last = run.steps[-1]
-        if isinstance(last, Compared) and last.is_far:
-            half = self.plan.for_update / 2
-            run.count(self._columns, self._cells_of(last.query), last.query, min(half, run.left))
-
-    def answers(self) -> Answer:
-        """All counts that were told so far, as one table; free."""
-        with self._one_at_a_time:
-            steps = stored_steps(self._mechanism, self.release_id, self._bound.inner_filter(self._priced.measurement))
-            self._take_up(self._bound.adaptive_run(self._priced.measurement, steps))
-        told = list(self._known.items())
-        columns = [answer.columns[-1] for _, answer in told]
-        values, lows, highs = ([getattr(column, name)[0] for column in columns] for name in ("values", "low", "high"))
-        return Answer(
-            [
-                Column("rows_where", [self._in_words(query) for query, _ in told], kind="text"),
-                Column("n", values, lows, highs),
-            ],
-            guarantee=self._bound.promise(self._priced.measurement),
-            cost=self._bound.promise(self._priced.measurement),
-            confidence=_CONFIDENCE,
-            release_id=self.release_id,
-            notes=(f"{len(told):,} counts, under one charge",),
-        )
-
-    def _ask(self, run: AdaptiveRun, query: str) -> None:
-        """Compare a count with the weights, and measure it if it is far."""
-        cells, half = self._cells_of(query), self.plan.for_update / 2
-        if self._queries_asked >= self.plan.queries:
-            raise MechanismSpent(f"{self.plan.queries:,} queries were planned, and all of them were asked")
-        expected = float(self._shares[cells].sum()) * self._rows
-        if not run.is_watching:
-            if run.left < 2 * half:  # for the comparisons, and for the count of the one that is far
-                raise MechanismSpent(
-                    f"the weights have moved {self.updates} times, as often as was paid for",
-                    hint="what was asked before can still be asked; a coarser accuracy allows more moves",
-                )
-            run.watch(math.ceil(float(self.plan.accuracy) * self._rows + self.plan.margin), half)
-        if run.is_far(self._columns, cells, query, round(expected)):
-            run.count(self._columns, cells, query, half)
-
-    def _take_up(self, run: AdaptiveRun) -> None:
-        """Take up the steps that are new here: remember their answers, and move the weights.
+    def take_up(self, steps: Sequence[Step]) -> None:
+        """Take up the steps that are new here: remember their counts, and move the weights.
 
         Who is interrupted in the middle forgets all of them, and takes them up again from the first.
         """
-        try:
-            for index in range(self._taken_up, len(run.steps)):
-                self._take_up_step(index, run.steps[index])
-        except BaseException:
-            self._begin()
-            raise
-        self._taken_up = len(run.steps)
+        with self._lock:
+            try:
+                for index in range(self._taken_up, len(steps)):
+                    self._take_up_step(index, steps[index])
+            except BaseException:
+                self._begin()
+                raise
+            self._taken_up = max(self._taken_up, len(steps))
 
     def _take_up_step(self, index: int, step: Step) -> None:
         if index == 0:
             assert isinstance(step, Counted)  # noqa: S101 (the first step counts all rows)
-            self._rows = max(1.0, float(step.count))
+            self.rows = max(1.0, float(step.count))
         elif isinstance(step, Compared):
-            self._queries_asked += 1
+            self.queries_asked += 1
             if not step.is_far:
-                self._answer_from_weights(step.query)
+                self.told[step.query] = self.expected(step.query), self.plan.bound(self.rows), "the weights tell it"
         elif isinstance(step, Counted):
             self._measured(step)
 
-    def _answer_from_weights(self, query: str) -> None:
-        """Answer a query from the weights, and remember the answer."""
-        expected = float(self._shares[self._cells_of(query)].sum()) * self._rows
-        self._remember(query, expected, self.plan.bound(self._rows), "the weights tell it")
-
     def _measured(self, counted: Counted) -> None:
-        """Remember a measured count as the answer, and move the weights towards it."""
-        cells = self._cells_of(counted.query)
-        expected = float(self._shares[cells].sum()) * self._rows
-        self._distances.append(abs(counted.count - expected))
+        """Remember a measured count, and move the weights towards it."""
+        expected = self.expected(counted.query)
+        self.distances.append(abs(counted.count - expected))
         step = float(self.plan.accuracy) / 2 * (1 if counted.count > expected else -1)
-        self._shares[cells] *= math.exp(step)
+        self._shares[self.cells_of(counted.query)] *= math.exp(step)
         self._shares /= self._shares.sum()
-        margin = Gaussian(counted.sigma).margin(_CONFIDENCE)
-        self._remember(counted.query, float(counted.count), float(margin), "measured: the weights were far from it")
+        margin = float(Gaussian(counted.sigma).margin(_CONFIDENCE))
+        self.told[counted.query] = float(counted.count), margin, "measured: the weights were far from it"
 
-    def _remember(self, query: str, count: float, margin: float, note: str) -> None:
-        column = Column("n", [count], [max(0.0, count - margin)], [max(0.0, count + margin)])
-        self._known[query] = Answer([column], confidence=_CONFIDENCE, notes=(note,), release_id=self.release_id)
+    def expected(self, query: str) -> float:
+        """The count of a query by the weights."""
+        return float(self._shares[self.cells_of(query)].sum()) * self.rows
 
-    def _query_of(self, patterns: Sequence[Mapping[str, Any]]) -> str:
+    # -- queries ------------------------------------------------------------------------------------------------
+
+    def query_of(self, patterns: Sequence[Mapping[str, Any]]) -> str:
         """Patterns as text: for each column of a pattern, the indices of its allowed values."""
         if not patterns:
             raise InvalidParameter("patterns", "nothing", "says which rows count", hint='w.count({"region": "north"})')
-        names = [column.name for column in self._columns]
+        names = [column.name for column in self.columns]
         indexed_patterns = []
         for pattern in patterns:
             for name in pattern:
@@ -382,10 +326,23 @@ class Weights:
                     hint = did_you_mean(str(name), names) or None
                     raise InvalidParameter("patterns", name, "is not one of the columns", hint=hint)
             axes = sorted((names.index(name), allowed) for name, allowed in pattern.items())
-            indexed_patterns.append([[axis, _value_indices(self._columns[axis], allowed)] for axis, allowed in axes])
+            indexed_patterns.append([[axis, _value_indices(self.columns[axis], allowed)] for axis, allowed in axes])
         return json.dumps([pattern for pattern, _ in itertools.groupby(sorted(indexed_patterns))])
 
-    def _cells_of(self, query: str) -> Chosen:
+    def require(self, query: object) -> None:
+        """Refuse a text that `query_of` does not write."""
+        patterns: Any = codec.parsed(query, what="patterns") if isinstance(query, str) else None
+        hint: Any = list[list[tuple[int, list[int]]]]
+        listed = [[list(pair) for pair in pattern] for pattern in codec.read(hint, patterns, what="patterns")]
+        within = all(
+            0 <= axis < len(self._sizes) and all(0 <= index < self._sizes[axis] for index in indices)
+            for pattern in listed
+            for axis, indices in pattern
+        )
+        if not listed or not within or json.dumps(listed) != query:
+            raise InvalidParameter("patterns", str(query)[:40], "are not combinations of these columns")
+
+    def cells_of(self, query: str) -> Chosen:
         """The combinations that fit one of the patterns."""
         cells = np.zeros(self._sizes, dtype=bool)
         for pattern in json.loads(query):
@@ -396,11 +353,11 @@ class Weights:
             cells |= matches
         return cells.ravel()
 
-    def _in_words(self, query: str) -> str:
+    def in_words(self, query: str) -> str:
         """The combinations that a query counts, for people."""
         patterns = [
             " and ".join(
-                f"{self._columns[axis].name} in ({', '.join(self._value_texts(axis, indices))})"
+                f"{self.columns[axis].name} in ({', '.join(self._value_texts(axis, indices))})"
                 for axis, indices in pattern
             )
             for pattern in json.loads(query)
@@ -408,21 +365,74 @@ class Weights:
         return " or ".join(pattern or "any" for pattern in patterns)
 
     def _value_texts(self, axis: int, indices: Sequence[int]) -> list[str]:
-        values = self._columns[axis].values or ()
+        values = self.columns[axis].values or ()
         return [str(values[index]) for index in indices]
+
+
+@final
+@served
+class Weights:
+    """Counts of combinations of values, asked one after the other: `w.count({"region": "north"})`.
+
+    All of them are one charge, which was made when they were answered. Asking for the same weights again goes on.
+    """
+
+    def __init__(self, priced: Priced[WeightsMeasurement], terms: Terms, run: AdaptiveRun, release_id: str) -> None:
+        self._bound: Any = priced.bound
+        self._priced, self._terms, self._mechanism = priced, terms, priced.bound.mechanism
+        self.plan, self.release_id, self._state = priced.measurement.plan, release_id, priced.measurement.state
+        self._state.take_up(run.steps)
+
+    def count(self, *patterns: Mapping[str, Any]) -> Answer:
+        """How many rows have one of these combinations: `{"region": ["north", "west"], "married": True}`.
+
+        An answer from the weights costs nothing, and its interval is the bound of the theorem. A count that was far is
+        measured, and its interval is that of its noise.
+        """
+        query = self._state.query_of(patterns)
+        if query not in self._state.told:
+            self._take_up(self._mechanism.advance(self._priced, self._terms, query))
+        return self._answer(query)
+
+    def _take_up(self, steps: Steps) -> None:
+        self._state.take_up([step_of(content) for content in steps.stored])
+
+    def _answer(self, query: str) -> Answer:
+        count, margin, note = self._state.told[query]
+        column = Column("n", [count], [max(0.0, count - margin)], [max(0.0, count + margin)])
+        return Answer([column], confidence=_CONFIDENCE, notes=(note,), release_id=self.release_id)
+
+    def answers(self) -> Answer:
+        """All counts that were told so far, as one table; free."""
+        self._take_up(self._mechanism.stored(self._priced, self.release_id))
+        told = list(self._state.told)
+        columns = [self._answer(query).columns[-1] for query in told]
+        values, lows, highs = ([getattr(column, name)[0] for column in columns] for name in ("values", "low", "high"))
+        promise = self._bound.promise(self._priced.measurement)
+        return Answer(
+            [
+                Column("rows_where", [self._state.in_words(query) for query in told], kind="text"),
+                Column("n", values, lows, highs),
+            ],
+            guarantee=promise,
+            cost=promise,
+            confidence=_CONFIDENCE,
+            release_id=self.release_id,
+            notes=(f"{len(told):,} counts, under one charge",),
+        )
 
     @property
     def updates(self) -> int:
         """How often the weights have moved."""
-        return len(self._distances)
+        return len(self._state.distances)
 
     def __repr__(self) -> str:
-        plan = self.plan
-        greatest_distance = f"{max(self._distances):,.0f} rows at most" if self._distances else "no far query"
+        plan, state = self.plan, self._state
+        greatest_distance = f"{max(state.distances):,.0f} rows at most" if state.distances else "no far query"
         return (
-            f"<Weights over {plan.cells:,} combinations of about {self._rows:,.0f} rows: "
-            f"{self._queries_asked:,} of {plan.queries:,} queries asked\n"
-            f"  an answer from the weights is off by {plan.bound(self._rows):,.0f} rows at most, by the theorem "
+            f"<Weights over {plan.cells:,} combinations of about {state.rows:,.0f} rows: "
+            f"{state.queries_asked:,} of {plan.queries:,} queries asked\n"
+            f"  an answer from the weights is off by {plan.bound(state.rows):,.0f} rows at most, by the theorem "
             f"(α = {decimal(plan.accuracy)}); seen: {greatest_distance}\n"
             f"  the weights have moved {self.updates} times; by the theorem, {plan.updates:,} times at most>"
         )
