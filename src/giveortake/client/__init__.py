@@ -1,8 +1,8 @@
-"""The client of a service: the interface of a local session, without any rows on this side.
+"""The client of a service: sessions without any rows on this side.
 
-`gt.connect(url, token=…)` gives a session whose questions are answered elsewhere.
+`gt.connect(url, token=…)` gives a session whose requests are answered elsewhere.
 """
 
-from giveortake.client.session import RemoteSession, connect
+from giveortake.client.backend import connect
 
-__all__ = ["RemoteSession", "connect"]
+__all__ = ["connect"]

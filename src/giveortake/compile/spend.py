@@ -245,6 +245,20 @@ class Terms:
             spend, stated_terms.get("margin"), share, sure, keys, stated_terms.get("n"), caps, "caps" in stated_terms
         )
 
+    def to_json(self) -> dict[str, Any]:
+        """The terms as they were stated, with numbers as texts."""
+        spend = {} if self.spend is None else self.spend.to_json()
+        spend.pop("keys", None)
+        known = {"margin": self.margin, "share": self.share, "key_delta": self.key_delta, "n": self.n}
+        return {
+            **spend,
+            **{name: str(number) for name, number in known.items() if number is not None},
+            "confidence": str(Fraction(self.confidence)),
+            "confidence_over": self.confidence.over,
+            **self.caps.to_json(),
+            **({"caps": "best"} if self.best_caps else {}),
+        }
+
 
 def _unknown(name: str, value: object, taken: Collection[str]) -> InvalidParameter:
     problem = "has no effect here" if name in _ALL_TERMS else "is not a term of a question"

@@ -274,7 +274,7 @@ class Learner(Fitting):
         Rows that you hold yourself, `fit(X, y)`, are put behind a session of their own first, with the parameters
         `domains` and `budget`; nothing remembers that budget. It needs scikit-learn.
         """
-        if isinstance(source, Session | frame.Table | LearningData) or getattr(source, "is_remote", False):
+        if isinstance(source, Session | frame.Table | LearningData):
             if y is not None:
                 raise InvalidParameter("y", type(y).__name__, "has no place here", hint='target="…" names the column')
             return self._fit(LearningData.of(source), key)

@@ -9,8 +9,6 @@ from typing import Any, TypeAlias
 from giveortake.server import routes
 from giveortake.server.responses import MEDIA, Refusal, malformed
 from giveortake.server.routes import (
-    NAMES,
-    NUMBER,
     OBJECT,
     TEXT,
     TRUTH,
@@ -58,8 +56,8 @@ async def budget(call: Call) -> Result:
 
 
 async def quote(call: Call) -> Result:
-    """The quote of a question."""
-    return await call.service.ask(call, "quote", **_question(call))
+    """The quote of whatever can be bought."""
+    return await call.service.ask(call, "quote", **_wanted(call))
 
 
 async def curve(call: Call) -> Result:
@@ -68,64 +66,30 @@ async def curve(call: Call) -> Result:
     while curve_document["spends"] != []:
         before = curve_document["points"]
         curve_document = await call.service.ask(
-            call, "curve", currency=call.body.get("currency"), spends=curve_document["spends"], **_question(call)
+            call, "curve", currency=call.body.get("currency"), spends=curve_document["spends"], **_wanted(call)
         )
         curve_document["points"] = before + curve_document["points"]
     return {name: value for name, value in curve_document.items() if name != "spends"}
 
 
 async def answer(call: Call) -> Result:
-    """Answer a question, in the format that is asked for."""
+    """Answer whatever can be bought, in the format that is asked for."""
     return _sent(call, await answered(call))
 
 
 async def answered(call: Call) -> File:
     """Answer a question; return the release id and the bytes that the worker wrote."""
-    return await _file(call, "answer", key=call.body["key"], **_question(call))
+    return await _file(call, "answer", key=call.body["key"], **_wanted(call))
 
 
 async def stream(call: Call) -> Result:
     """One part of a large answer."""
-    return _sent(call, await _file(call, "stream", key=call.body["key"], part=call.body["part"], **_question(call)))
-
-
-async def batch(call: Call) -> Result:
-    """Answer questions that are declared together."""
-    questions = [_one_question(question) for question in call.body["questions"]]
-    terms, key = call.body["terms"], call.body["key"]
-    return _sent(call, await _file(call, "batch", questions=questions, terms=terms, key=key))
-
-
-async def quote_batch(call: Call) -> Result:
-    """The quote of questions that are declared together."""
-    questions = [_one_question(question) for question in call.body["questions"]]
-    return await call.service.ask(call, "quote_batch", questions=questions, terms=call.body["terms"])
-
-
-async def quote_workload(call: Call) -> Result:
-    """The quote of a workload."""
-    return await call.service.ask(call, "quote_workload", **_workload(call))
-
-
-async def workload(call: Call) -> Result:
-    """Answer all tables of a workload."""
-    return _sent(call, await _file(call, "workload", key=call.body["key"], **_workload(call)))
-
-
-async def profile(call: Call) -> Result:
-    """Make a profile: how many rows people have, found privately."""
-    terms = {name: value for name, value in call.body.items() if name != "key"}
-    return await call.service.ask(call, "profile", slow=True, terms=terms, key=call.body["key"])
-
-
-async def quote_profile(call: Call) -> Result:
-    """What a profile would cost, and how precise it would be."""
-    return await call.service.ask(call, "quote_profile", terms=call.body)
+    return _sent(call, await _file(call, "stream", key=call.body["key"], index=call.body["part"], **_wanted(call)))
 
 
 async def profiles(call: Call) -> Result:
     """The profiles that the caller has paid for."""
-    return await call.service.ask(call, "profiles")
+    return await call.service.ask(call, "profiles", format=call.query.get("format", "json"))
 
 
 async def history(call: Call) -> Result:
@@ -171,6 +135,16 @@ async def report(call: Call) -> Result:
     return Reply(content, _PAGE_MEDIA, headers=headers)
 
 
+async def record(call: Call) -> Result:
+    """What the ledger says of one release."""
+    return await call.service.ask(call, "release_record", release=call.path["release"])
+
+
+async def advance(call: Call) -> Result:
+    """The next step of a counter or of weights; its steps so far."""
+    return _sent(call, await _file(call, "advance", release=call.path["release"], argument=call.body["argument"]))
+
+
 async def refine(call: Call) -> Result:
     """Refine a release, and send the combined answer."""
     return _sent(call, await refined(call))
@@ -198,34 +172,34 @@ async def _file(call: Call, operation: str, **arguments: Any) -> File:
 def _sent(call: Call, file: File) -> Reply:
     """A result as a reply: JSON as it is, other formats as a file named after the release."""
     (release_id, content), wanted = file, call.query.get("format", "json")
-    if wanted == "json":
-        return Reply(content, MEDIA[wanted])
+    if wanted in {"json", "stored"}:
+        return Reply(content, MEDIA["json"])
     name = f'attachment; filename="{release_id}.{wanted}"'.replace("/", "-")
     return Reply(content, MEDIA[wanted], headers=[(b"content-disposition", name.encode("latin-1", "replace"))])
 
 
-def _question(call: Call) -> dict[str, Any]:
-    return {"question": _one_question(call.body), "terms": call.body.get("terms", {})}
+_KINDS = ("sql", "plan", "queries", "workload", "request")
 
 
-def _one_question(body: dict[str, Any]) -> dict[str, Any]:
-    """The question in a body: exactly one of SQL and a plan."""
-    question: dict[str, Any] = {name: body[name] for name in ("sql", "plan") if name in body}
-    if len(question) != 1:
-        raise malformed("a question is exactly one of sql and plan", '"sql": "SELECT COUNT(*) AS n FROM trips"')
-    return question
-
-
-def _workload(call: Call) -> dict[str, Any]:
-    workload = call.body["workload"]
-    if ("sql" in workload) == ("tables" in workload or "ranges" in workload):
+def _wanted(call: Call) -> dict[str, Any]:
+    """What a body asks for: exactly one of SQL, a plan, several of them, a workload, and any other request."""
+    wanted = {name: call.body[name] for name in _KINDS if name in call.body}
+    if len(wanted) != 1:
+        raise malformed(
+            f"a body asks for exactly one of {', '.join(_KINDS)}", '"sql": "SELECT COUNT(*) AS n FROM trips"'
+        )
+    for query in wanted.get("queries", ()):
+        if len(query) != 1:
+            raise malformed("a query is exactly one of sql and plan", '{"sql": "SELECT COUNT(*) AS n FROM trips"}')
+    workload = wanted.get("workload")
+    if workload is not None and ("sql" in workload) == ("tables" in workload or "ranges" in workload):
         raise malformed("a workload is either sql, or tables and ranges", '"tables": [{"columns": ["region"]}]')
-    return {"workload": workload, "terms": call.body["terms"]}
+    return {"wanted": wanted, "terms": call.body.get("terms", {}), "part": call.body.get("part_of_tables")}
 
 
 _AT = "/v1/datasets/{dataset}"
 _RELEASE = f"{_AT}/releases/{{release}}"
-_ASKED = {**routes.QUESTION, "terms": routes.TERMS}
+_ASKED = {**routes.REQUEST, "terms": routes.TERMS}
 _PAID = {"key": routes.KEY, "terms": routes.TERMS}
 _FORMATS = {"format": routes.FORMAT}
 _PLACE = {"place": routes.PLACE}
@@ -233,8 +207,6 @@ _FILES = tuple(MEDIA.values())
 _PAGE_MEDIA = "text/html; charset=utf-8"
 _ME = object_of("role", role=TEXT, analyst=maybe(TEXT), token=TEXT, datasets=listed(TEXT))
 _ALL = object_of("datasets", datasets=listed(routes.DATASET))
-_QUESTIONS = listed(object_of(**routes.QUESTION), 100)
-_OF_PROFILE = {"epsilon": NUMBER, "table": TEXT, "by": NAMES, "columns": NAMES, "most_rows": NUMBER}
 _PAGE = {"after": routes.RELEASE, "limit": routes.LIMIT, "order": {"type": "string", "enum": ["oldest", "newest"]}}
 
 ROUTES = (
@@ -256,7 +228,7 @@ ROUTES = (
         *("POST", f"{_AT}/answer", "analyst", "an answer; a retry with the same key is charged once", answer),
         body=object_of("key", "terms", key=routes.KEY, **_ASKED),
         query=_FORMATS,
-        result=routes.ANSWER,
+        result=OBJECT,
         media=_FILES,
         touches=True,
     ),
@@ -267,42 +239,8 @@ ROUTES = (
         touches=True,
     ),
     Route(
-        *("POST", f"{_AT}/batch", "analyst", "answers to questions declared together, one charge", batch),
-        body=object_of("key", "terms", "questions", questions=_QUESTIONS, **_PAID),
-        result=object_of("answers", answers=listed(routes.ANSWER)),
-        touches=True,
-    ),
-    Route(
-        *("POST", f"{_AT}/batch/quote", "analyst", "what they would cost together; free", quote_batch),
-        body=object_of("terms", "questions", questions=_QUESTIONS, terms=routes.TERMS),
-        result=routes.QUOTE,
-    ),
-    Route(
-        *("POST", f"{_AT}/workload/quote", "analyst", "what a workload would cost; free", quote_workload),
-        body=object_of("terms", "workload", workload=routes.WORKLOAD, terms=routes.TERMS),
-        result=routes.QUOTE,
-    ),
-    Route(
-        *("POST", f"{_AT}/workload", "analyst", "many tables, one charge", workload),
-        body=object_of("key", "terms", "workload", workload=routes.WORKLOAD, **_PAID),
-        query=_FORMATS,
-        result=OBJECT,
-        media=_FILES,
-        touches=True,
-    ),
-    Route(
-        *("POST", f"{_AT}/profile/quote", "analyst", "what a profile would cost, and tell; free", quote_profile),
-        body=object_of("epsilon", **_OF_PROFILE),
-        result=routes.QUOTE,
-    ),
-    Route(
-        *("POST", f"{_AT}/profile", "analyst", "how many rows people have, found privately", profile),
-        body=object_of("epsilon", "key", key=routes.KEY, **_OF_PROFILE),
-        result=OBJECT,
-        touches=True,
-    ),
-    Route(
         *("GET", f"{_AT}/profiles", "analyst", "profiles that the asker has paid for, again; free", profiles),
+        query={"format": routes.STORED},
         result=object_of("profiles", profiles=listed(OBJECT)),
     ),
     Route(
@@ -322,7 +260,7 @@ ROUTES = (
     Route(
         *("GET", _RELEASE, "analyst", "an answer that was released, again; free", release),
         query=_FORMATS | _PLACE,
-        result=routes.ANSWER,
+        result=OBJECT,
         media=_FILES,
     ),
     Route(
@@ -335,6 +273,22 @@ ROUTES = (
         ),
         query=_PLACE,
         media=(_PAGE_MEDIA,),
+    ),
+    Route(
+        *("GET", f"{_RELEASE}/record", "analyst", "what the ledger says of one release", record),
+        result=routes.RELEASED,
+    ),
+    Route(
+        *(
+            "POST",
+            f"{_RELEASE}/advance",
+            "analyst",
+            "the next period of a counter, or one more count of weights",
+            advance,
+        ),
+        body=object_of("argument", argument=routes.ARGUMENT),
+        result=OBJECT,
+        touches=True,
     ),
     Route(
         *("POST", f"{_RELEASE}/refine", "analyst", "the same asked once more, and combined", refine),

@@ -46,7 +46,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _EXAMPLES = {  # of fields that are often forgotten
     "key": '"key": "monthly-2027-01": a text of your own, new for every question; sent again, it is charged once',
     "terms": '"terms": {"epsilon": "0.1"} says what the answer may cost',
-    "questions": '"questions": [{"sql": "SELECT COUNT(*) AS n FROM trips"}]',
+    "queries": '"queries": [{"sql": "SELECT COUNT(*) AS n FROM trips"}]',
     "epsilon": '"epsilon": "0.1"',
     "budget": '"budget": {"epsilon": "1"}, or {"epsilon": "1", "delta": "1e-8"}',
     "reason": '"reason": "asked for by the board"',
@@ -200,7 +200,7 @@ NAMES = listed(text(200), 1000)
 KEY = text(200)
 SQL = text(20_000)
 REASON = text(LONGEST_REASON)
-FORMAT: Schema = {"type": "string", "enum": list(MEDIA)}
+FORMAT: Schema = {"type": "string", "enum": [*MEDIA, "stored"]}  # as it is stored, for sessions of `gt.connect`
 LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": 1000}
 CAP: Schema = {
     "anyOf": [NUMBER, {"type": "object", "additionalProperties": NUMBER, "maxProperties": 100}],
@@ -233,6 +233,30 @@ QUESTION: Schema = {
         "description": "a question as Query.plan writes it, or that as a text, which may nest deeper; or `sql`",
     },
 }
+REQUEST: Schema = {
+    **QUESTION,
+    "queries": {**listed(object_of(**QUESTION), 100), "description": "several questions, under one charge"},
+    "workload": object_of(
+        sql=SQL,
+        table=text(200),
+        minimise={"type": "string", "enum": ["rms", "maximum"]},
+        norm=NUMBER,
+        tables=listed(object_of("columns", columns=NAMES, weight=NUMBER, of=maybe(text(200))), 10_000),
+        ranges=listed(object_of("column", column=text(200), by=NAMES, bins=maybe(WHOLE), weight=NUMBER), 100),
+    ),
+    "request": {
+        "type": ["object", "string"],
+        "maxLength": 60_000,
+        "description": 'anything that can be bought: {"kind": "profile", "table": "trips"}, a counter, weights, a fit, '
+        "a synthesis; or that as a text, which may nest deeper",
+    },
+    "part_of_tables": {
+        **object_of("column", "value", column=text(200), value=ANY, parts_per_person=WHOLE),
+        "description": "the part of a partition that is asked about, if not all rows are",
+    },
+}
+ARGUMENT: Schema = {"type": ["string", "integer", "null"], "maxLength": 60_000}
+STORED: Schema = {"type": "string", "enum": ["json", "stored"]}
 CURRENCY: Schema = {
     "type": "string",
     "enum": ["epsilon", "rho", "mu", "share"],
@@ -309,14 +333,6 @@ RELEASE = text(200)
 PLACE: Schema = {"type": "integer", "minimum": 0, "maximum": 9_999}
 PART: Schema = {"type": "integer", "minimum": 0, "maximum": 999_999}
 NUMBER_OF_ENTRY: Schema = {"type": "integer", "minimum": 0, "maximum": 10**15}
-WORKLOAD = object_of(
-    sql=SQL,
-    table=text(200),
-    minimise={"type": "string", "enum": ["rms", "maximum"]},
-    norm=NUMBER,
-    tables=listed(object_of("columns", columns=NAMES, weight=NUMBER, of=maybe(text(200))), 10_000),
-    ranges=listed(object_of("column", column=text(200), by=NAMES, bins=maybe(WHOLE), weight=NUMBER), 100),
-)
 COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": 10**9}
 
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from giveortake.session.kinds.queries import PricedQuestion
     from giveortake.session.parse_cache import ReadingCache
     from giveortake.session.partitions import Part
+    from giveortake.session.releases import Reading
     from giveortake.session.requests import Bound, Priced, Request
     from giveortake.session.steps import Steps
     from giveortake.session.storage import Spool
@@ -206,17 +207,17 @@ class InteractiveMechanism:
 
     def answer(self, request: Request, terms: Terms, key: str | None) -> Any:
         """The release of a request, under one charge, which is durable before a row is read."""
-        priced, outcome, reservation = self._bought(request, terms, key)
+        priced, outcome, reservation = self.buy(request, terms, key)
         return priced.bound.read(priced, outcome, reservation, terms, looked_up=False)
 
     def stream(self, request: Request, terms: Terms, key: str | None) -> Stream:
         """The release of one question as a stream of answers about some keys each."""
-        priced, (stored,), reservation = self._bought(request, terms, key)
+        priced, (stored,), reservation = self.buy(request, terms, key)
         bound: Any = priced.bound  # of a question, as `Query.stream` has checked
         stream: Stream = bound.stream(priced, stored, reservation, terms)
         return stream
 
-    def advance(self, priced: Priced[Any], terms: Terms, argument: Any) -> Steps:
+    def advance(self, priced: Priced[Any], terms: Terms, release_id: str, argument: Any) -> Steps:
         """Draw the next step of a release that its asker steers, and return all of its steps."""
         with self.steps(priced, terms, None) as steps:
             priced.bound.advance(priced.measurement, steps, argument)
@@ -226,7 +227,13 @@ class InteractiveMechanism:
         """The steps of a release as they are stored. Nothing is charged, and nothing more is drawn with them."""
         return stored_steps(self, release_id, priced.bound.inner_filter(priced.measurement))
 
-    def _bought(self, request: Request, terms: Terms, key: str | None) -> tuple[Priced[Any], Any, Reservation]:
+    def reading(self, release_id: str) -> Reading:
+        """One release, to be read by its record."""
+        from giveortake.session.releases import Reading, release_of  # noqa: PLC0415 (which read by mechanisms)
+
+        return Reading(self, release_of(self, release_id))
+
+    def buy(self, request: Request, terms: Terms, key: str | None) -> tuple[Priced[Any], Any, Reservation]:
         """Price, charge and draw a request; what was paid for before is neither charged nor drawn again."""
         bound = request.bind(self, terms)
         priced = price(bound, terms)

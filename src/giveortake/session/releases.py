@@ -22,7 +22,6 @@ from giveortake.session.kinds.queries import BoundQuestions
 from giveortake.session.partitions import parts_of
 from giveortake.session.refusals import unanswered
 from giveortake.session.requests import Priced, Record, request_of
-from giveortake.session.steps import stored_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from giveortake.session.kinds.queries import PaidRelease
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.requests import PartOfTables
+    from giveortake.session.steps import Steps
 
 _AGAIN = "ask it again: what was paid for is free"
 
@@ -46,13 +46,13 @@ def release_of(mechanism: InteractiveMechanism, release_id: str) -> ReleaseRecor
 
 def released(mechanism: InteractiveMechanism, release_id: str, index: int | None = None) -> Any:
     """What was released under an id, as it was; `index` picks one of several tables."""
-    reading = Reading(mechanism, release_of(mechanism, release_id))
+    reading = mechanism.reading(release_id)
     return reading.read() if index is None else reading.table(index)
 
 
-def released_tables(mechanism: InteractiveMechanism, record: ReleaseRecord) -> Iterator[Answer]:
+def released_tables(mechanism: InteractiveMechanism, release_id: str) -> Iterator[Answer]:
     """All tables of a release, in order. A release without tables, or without a record, is refused with the reason."""
-    reading = Reading(mechanism, record)
+    reading = mechanism.reading(release_id)
     for index in range(max(1, reading.bound.tables)):
         yield reading.table(index)
 
@@ -61,7 +61,7 @@ def paid_release(
     mechanism: InteractiveMechanism, release_id: str, index: int | None, portion: int | None = None
 ) -> PaidRelease:
     """The paid release of a question, to be refined; `index` says which question of a batch."""
-    reading = Reading(mechanism, release_of(mechanism, release_id))
+    reading = mechanism.reading(release_id)
     bound = reading.bound
     if not isinstance(bound, BoundQuestions):
         raise Unprovable(
@@ -78,8 +78,8 @@ def paid_release(
 class Reading:
     """One release, read by its record."""
 
-    def __init__(self, mechanism: InteractiveMechanism, release: ReleaseRecord) -> None:
-        self.release = release
+    def __init__(self, mechanism: InteractiveMechanism, release: ReleaseRecord, steps: Steps | None = None) -> None:
+        self.release, self._steps = release, steps
         record = Record.of(release.record)
         if record is None:
             raise _unread(release)
@@ -116,15 +116,15 @@ class Reading:
     def outcome(self) -> tuple[Any, Reservation]:
         """What the measurement returns on its stored steps, and their reservation; nothing is drawn."""
         priced = self.priced
-        steps = stored_steps(self._mechanism, self.release.id, priced.bound.inner_filter(priced.measurement))
+        steps = self._steps or self._mechanism.stored(priced, self.release.id)
         if not steps.reservation.settled and not priced.bound.interactive:
             raise unanswered(self.release.id)
         return priced.bound.run(priced.measurement, steps), steps.reservation
 
-    def read(self) -> Any:
-        """What was released, of whatever kind."""
+    def read(self, terms: Terms | None = None) -> Any:
+        """What was released, of whatever kind; with terms, as who has just asked for it is told."""
         outcome, reservation = self.outcome
-        return self.bound.read(self.priced, outcome, reservation, self.terms, looked_up=True)
+        return self.bound.read(self.priced, outcome, reservation, terms or self.terms, looked_up=terms is None)
 
     def table(self, index: int | None) -> Answer:
         """The table at an index."""

@@ -66,17 +66,6 @@ def asked_together(session: Any, queries: Any) -> list[Any]:
     return batch
 
 
-def require_here(source: object) -> None:
-    """Refuse a remote session, or a question to one, where the rows are needed."""
-    if getattr(source, "is_remote", False):
-        raise InvalidParameter(
-            "session",
-            type(source).__name__,
-            "is a remote session, and this needs the rows",
-            hint="the custodian can run it on gt.protect(…); s.sql(…), s.batch(…) and s.workload(…) work here",
-        )
-
-
 _Release_co = TypeVar("_Release_co", covariant=True)
 
 
@@ -110,7 +99,7 @@ class Query(Generic[_Release_co]):
         The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `confidence_over`, `key_delta` and
         `n`; `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class.
         """
-        stated_terms, known = self._terms(terms), self._known_keys()
+        stated_terms, known = self.terms(terms), self._known_keys()
         if known is not None:
             return known_quote(self._mechanism, known, stated_terms.confidence)
         return self._mechanism.quote(self.request, stated_terms)
@@ -123,7 +112,7 @@ class Query(Generic[_Release_co]):
         the same key and request give the same answer and are charged once. The same request at the same price is free
         the second time.
         """
-        stated_terms, known = self._terms(terms), self._known_keys()
+        stated_terms, known = self.terms(terms), self._known_keys()
         release: Any
         if known is not None:
             release = known_answer(self._mechanism, known)
@@ -136,7 +125,7 @@ class Query(Generic[_Release_co]):
 
         The terms, the price and the stored release are those of `answer`: either draws it, once.
         """
-        stated_terms, known, question = self._terms(terms), self._known_keys(), self.question
+        stated_terms, known, question = self.terms(terms), self._known_keys(), self.question
         if known is not None:
             return Stream(lambda: iter([known_answer(self._mechanism, known)]))
         if question.order:
@@ -172,7 +161,7 @@ class Query(Generic[_Release_co]):
         """Whether some keys have to be found in the data."""
         return self.question.finds_keys
 
-    def _terms(self, terms: AskTerms) -> Terms:
+    def terms(self, terms: AskTerms | Mapping[str, Any]) -> Terms:
         """The stated terms, with those in the question's own text where none are stated."""
         stated = {name: value for name, value in terms.items() if value is not None}
         options = (self.request.options or {}) if isinstance(self.request, QueryRequest) else {}
@@ -189,9 +178,13 @@ class Query(Generic[_Release_co]):
         return f"<Query of {self.session.name}: {columns}>"
 
 
+def query_of(session: Session, request: Request) -> Query[Any]:
+    """A request as a query of a session."""
+    return Query(session, mechanism_of(session), request)
+
+
 def mechanism_of_query(query: Query[Any]) -> InteractiveMechanism:
     """The mechanism that answers a question. Like `mechanism_of`, it is not part of the public interface."""
-    require_here(query)
     return query._mechanism  # noqa: SLF001 (the one way in)
 
 
@@ -509,7 +502,7 @@ class Session:
 
     def release_tables(self, release_id: str) -> list[Answer]:
         """All tables released under an id, in order: one for a question, several for a batch or a workload."""
-        return list(released_tables(self._mechanism, release_of(self._mechanism, release_id)))
+        return list(released_tables(self._mechanism, release_id))
 
     def refine(
         self, release_id: str, *, place: int | None = None, key: str | None = None, **terms: Unpack[SpendTerms]
@@ -566,5 +559,4 @@ def mechanism_of(session: Session) -> InteractiveMechanism:
     Only this function gives access to it. It is not part of the public interface: audits of generated tables use it,
     analysts never do.
     """
-    require_here(session)
     return session._mechanism  # noqa: SLF001 (the one way in)

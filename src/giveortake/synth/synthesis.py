@@ -21,7 +21,7 @@ from giveortake.progress import rounds_shown
 from giveortake.session.kinds.learning_data import served_to_asker
 from giveortake.session.kinds.runs import BoundPlan, NoisyTable, PlannedRun, Run
 from giveortake.session.requests import Request, request
-from giveortake.session.session import mechanism_of, require_here
+from giveortake.session.session import mechanism_of
 from giveortake.synth.columns import declared_edges, fine_edges, key_column, model_column, quantile_edges, stated_bins
 from giveortake.synth.constraints import (
     FunctionalDependency,
@@ -451,7 +451,6 @@ def _has_every_value(column: ModelColumn) -> bool:
 
 
 def _private(session: Session, table: str | None) -> tuple[str, Relation]:
-    require_here(session)
     if not hasattr(session, "catalog"):
         raise InvalidParameter("session", type(session).__name__, "is not a session", hint="gt.protect(…) makes one")
     private = session.catalog.private

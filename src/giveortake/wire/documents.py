@@ -14,6 +14,7 @@ import math
 import re
 from dataclasses import fields
 from fractions import Fraction
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, final
 
 from giveortake import codec
@@ -216,7 +217,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399})?")  # the limits of do
 
 def described(session: Session) -> dict[str, Any]:
     """The description of a session's data set: everything that an analyst may know before asking."""
-    caps = session.caps
+    caps, mechanism = session.caps, mechanism_of(session)
     return {
         "name": session.name,
         "population": session.population,
@@ -226,6 +227,11 @@ def described(session: Session) -> dict[str, Any]:
         "promise": codec.write(session.budget),
         "promise_to_all": _promise_to_all(session),
         "caps": caps.to_json() if caps.stated else None,
+        "caps_are_maxima": mechanism.caps.are_maxima,
+        "version": mechanism.version,
+        "declared": mechanism.declared,
+        "engine": mechanism.engine.identity,
+        "version_of_service": version("giveortake"),
         "caps_in_words": str(caps) if caps.stated else "each question says how much of a person counts",
         "tables": [_table(name, relation) for name, relation in session.catalog.private.items()],
         "public": [_public(table) for table in session.catalog.public.values()],

@@ -95,14 +95,16 @@ async def create_profile(call: Call) -> Result:
     terms |= {"columns": _ticked(call, _COLUMN), "by": _ticked(call, _BY)}
     name = call.path["dataset"]
     key = key_of(nonce_of(call.body), "profile", name, terms)
+    spend = terms.pop("epsilon")
+    wanted = {"request": {"kind": "profile", **terms}, "terms": {"epsilon": spend}}
     try:
         if call.body.get("quoted") != key:  # whoever pays has seen how precise it will be
-            quote: Any = await patiently(analyst_routes.quote_profile, at(call, **terms))
+            quote: Any = await patiently(analyst_routes.quote, at(call, **wanted))
             return await _profiles_page(call, form=form, quote={"key": key, "words": "; ".join(quote["notes"])})
-        profile: Any = await analyst_routes.profile(at(call, **terms, key=key))
+        release, _ = await analyst_routes.answered(at(call, **wanted, key=key))
     except Refusal as refused:
         return await _profiles_page(call, notice=notice_of(refused), form=form)
-    return see(f"/profile/{in_address(name, safe='')}?release={in_address(str(profile['release_id']), safe='')}")
+    return see(f"/profile/{in_address(name, safe='')}?release={in_address(release, safe='')}")
 
 
 def _ticked(call: Call, prefix: str) -> list[str]:

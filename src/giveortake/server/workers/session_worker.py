@@ -15,17 +15,22 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
+from giveortake import codec
 from giveortake.caching import serving
 from giveortake.configuration import configurations, select_section
 from giveortake.errors import NotFound, QueryRefused
 from giveortake.exact import rational, spendable, sqrt_down
 from giveortake.ledger.rules.reservations import Pace
+from giveortake.plan import Value
 from giveortake.plan.question import aggregates_in
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP
 from giveortake.privacy.gaussian import gaussian_mu
 from giveortake.server import responses
 from giveortake.server.responses import StaleTable, formatted, json_result
-from giveortake.session.session import mechanism_of
+from giveortake.session.kinds.queries import BatchRequest, QueryRequest
+from giveortake.session.partitions import key_of
+from giveortake.session.requests import request_of
+from giveortake.session.session import mechanism_of, mechanism_of_query, query_of
 from giveortake.wire import documents
 from giveortake.wire.documents import (
     described,
@@ -35,6 +40,7 @@ from giveortake.wire.documents import (
     release_document,
     standing_document,
 )
+from giveortake.wire.releases import release_id_of, released_document, stored_document, stored_profiles, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +50,6 @@ if TYPE_CHECKING:
     from giveortake.server.responses import Result
     from giveortake.server.workers.worker import Operation
     from giveortake.session import Query, Session
-    from giveortake.session.profiles.profile import Profile
 
 
 POINTS = 9
@@ -223,14 +228,14 @@ def budget(session: Session, _request: Request) -> Result:
 
 
 def quote(session: Session, request: Request) -> Result:
-    """The quote of a question."""
-    quote = _queries(session, request["terms"], request["question"])[0].quote(**request["terms"])
+    """The quote of whatever can be bought."""
+    quote = _query(session, request).quote(**request["terms"])
     return {**quote_document(quote, standing_document(session)), "version": mechanism_of(session).version}
 
 
 def curve(session: Session, request: Request) -> Result:
     """The quotes of a question at nine spends, or the first of them and the spends that are left."""
-    query = _queries(session, request["terms"], request["question"])[0]
+    query: Any = _query(session, request)
     return curve_of(session, query, request["terms"], request.get("currency"), request.get("spends"))
 
 
@@ -238,17 +243,35 @@ def curve(session: Session, request: Request) -> Result:
 
 
 def answer(session: Session, request: Request) -> Result:
-    """Answer one question."""
-    answer = _queries(session, request["terms"], request["question"])[0].answer(key=request["key"], **request["terms"])
-    return formatted(answer, request["format"])
+    """Answer whatever can be bought: as JSON, as a file, or as it is stored."""
+    query = _query(session, request)
+    if request["format"] == "stored":
+        mechanism, terms = mechanism_of_query(query), query.terms(request["terms"])
+        with serving(mechanism.cache):
+            _, _, reservation = mechanism.buy(query.request, terms, request["key"])
+            return json_result(stored_document(mechanism, reservation.id, reservation), reservation.id)
+    return released_result(query.answer(key=request["key"], **request["terms"]), request["format"])
+
+
+def released_result(release: Any, wanted: str) -> Result:
+    """A release of any kind in a format."""
+    if wanted == "json":
+        return json_result(released_document(release), release_id_of(release))
+    return formatted(table_of(release), wanted)
+
+
+def advance(session: Session, request: Request) -> Result:
+    """The next step of a counter or of weights."""
+    mechanism, release = mechanism_of(session), request["release"]
+    reading = mechanism.reading(release)
+    mechanism.advance(reading.priced, reading.terms, release, request["argument"])
+    return json_result(stored_document(mechanism, release), release)
 
 
 def stream(session: Session, request: Request) -> Result:
     """One part of a large answer, and whether it is the last: all parts have one price and one key."""
-    parts: Iterator[Answer] = iter(
-        _queries(session, request["terms"], request["question"])[0].stream(key=request["key"], **request["terms"])
-    )
-    for _ in range(request["part"]):
+    parts: Iterator[Answer] = iter(_query(session, request).stream(key=request["key"], **request["terms"]))
+    for _ in range(request["index"]):
         if next(parts, None) is None:
             raise NotFound("the stream has fewer parts")
     answer, next_answer = next(parts, None), next(parts, None)
@@ -257,53 +280,10 @@ def stream(session: Session, request: Request) -> Result:
     return json_result({"answer": json.loads(answer.to_json()), "last": next_answer is None}, answer.release_id)
 
 
-def batch(session: Session, request: Request) -> Result:
-    """Answer questions that are declared together."""
-    queries = _queries(session, request["terms"], *request["questions"])
-    answers = session.batch(queries).answer(key=request["key"], **request["terms"])
-    return json_result({"answers": [json.loads(answer.to_json()) for answer in answers]}, answers[0].release_id)
-
-
-def quote_batch(session: Session, request: Request) -> Result:
-    """The quote of questions that are declared together."""
-    queries = _queries(session, request["terms"], *request["questions"])
-    return quote_document(session.batch(queries).quote(**request["terms"]), standing_document(session))
-
-
-def quote_workload(session: Session, request: Request) -> Result:
-    """The quote of a workload."""
-    quote = documents.workload_query(session, request["workload"]).quote(**request["terms"])
-    return quote_document(quote, standing_document(session))
-
-
-def workload(session: Session, request: Request) -> Result:
-    """Answer all tables of a workload, under one charge; as one table, unless the format is JSON."""
-    answer = documents.workload_query(session, request["workload"]).answer(key=request["key"], **request["terms"])
-    if request["format"] != "json":
-        return formatted(answer.stacked(), request["format"])
-    return json_result(documents.answer_document(answer), answer.release_id)
-
-
-def profile(session: Session, request: Request) -> Result:
-    """Make a profile: how many rows people have, found privately."""
-    query, terms = _profile(session, request)
-    return profile_document(query.answer(key=request["key"], **terms))
-
-
-def quote_profile(session: Session, request: Request) -> Result:
-    """What a profile would cost, and how precise it would be."""
-    query, terms = _profile(session, request)
-    return quote_document(query.quote(**terms), standing_document(session))
-
-
-def _profile(session: Session, request: Request) -> tuple[Query[Profile], dict[str, Any]]:
-    terms = dict(request["terms"])
-    wanted = {name: terms.pop(name) for name in ("table", "by", "columns", "most_rows") if name in terms}
-    return session.profile(**wanted), terms
-
-
-def profiles(session: Session, _request: Request) -> Result:
+def profiles(session: Session, request: Request) -> Result:
     """The profiles of every table that were paid for."""
+    if request["format"] == "stored":
+        return {"profiles": stored_profiles(mechanism_of(session))}
     tables = session.catalog.private
     return {"profiles": [profile_document(profile) for name in tables for profile in session.profiles(name)]}
 
@@ -331,8 +311,10 @@ def release_record(session: Session, request: Request) -> Result:
 
 
 def release(session: Session, request: Request) -> Result:
-    """A stored answer."""
-    return formatted(session.release(request["release"], place=request["place"]), request["format"])
+    """What was released."""
+    if request["format"] == "stored":
+        return json_result(stored_document(mechanism_of(session), request["release"]), request["release"])
+    return released_result(session.release(request["release"], place=request["place"]), request["format"])
 
 
 def report(session: Session, request: Request) -> Result:
@@ -349,22 +331,43 @@ def refine(session: Session, request: Request) -> Result:
     return formatted(answer, request["format"])
 
 
-def _query(session: Session, question: dict[str, Any]) -> Query[Answer]:
-    """A question as a query: from SQL, or from the plan of a frame."""
+def _query(session: Session, request: Request) -> Query[Any]:
+    """What is wanted, as a query of the session, or of a part of its tables, if it can be priced quickly."""
+    if (part := request.get("part")) is not None:
+        value = codec.read(Value, part["value"], what="part_of_tables")
+        session = session.partition(part["column"], parts_per_person=part.get("parts_per_person", 1))[key_of(value)]
+    ((kind, content),) = request["wanted"].items()
     try:
-        return session.sql(question["sql"]) if "sql" in question else session.from_plan(_plan(question["plan"]))
+        match kind:
+            case "queries":
+                query: Query[Any] = session.batch([_question(session, question) for question in content])
+            case "workload":
+                return documents.workload_query(session, content)
+            case "request":
+                query = query_of(session, request_of(_document(content), mechanism_of(session).origin))
+            case _:
+                query = _question(session, request["wanted"])
     except RecursionError:
         raise QueryRefused("the question nests too deeply", hint="say it in fewer steps") from None
+    _require_few(query, request["terms"])
+    return query
 
 
-def _queries(session: Session, terms: dict[str, Any], *questions: dict[str, Any]) -> list[Query[Answer]]:
-    """The questions as queries, if they are few and small enough to be priced: quotes are free, and must be quick.
+def _question(session: Session, question: dict[str, Any]) -> Query[Answer]:
+    """A question in SQL, or the plan of a frame."""
+    return session.sql(question["sql"]) if "sql" in question else session.from_plan(_document(question["plan"]))
+
+
+def _require_few(query: Query[Any], terms: dict[str, Any]) -> None:
+    """Refuse questions that take long to price: quotes are free, and must be quick.
 
     An aggregate of weight 1 takes up to two hundredths of a second; the best caps are found by pricing some ten
     choices.
     """
-    queries = [_query(session, question) for question in questions]
-    kinds = [aggregate.kind for query in queries for aggregate in aggregates_in(query.question)]
+    request = query.request
+    queries = request.queries if isinstance(request, BatchRequest) else [request]
+    questions = [asked.question for asked in queries if isinstance(asked, QueryRequest)]
+    kinds = [aggregate.kind for question in questions for aggregate in aggregates_in(question)]
     weight = sum(_WEIGHTS.get(kind, _OF_TWO_COLUMNS) for kind in kinds)
     most = _MOST_BY_BEST_CAPS if terms.get("caps") == "best" else _MOST
     if weight > most:
@@ -373,15 +376,14 @@ def _queries(session: Session, terms: dict[str, Any], *questions: dict[str, Any]
             f"sum weighs 1, a mean or a quantile 3, a deviation 4, what is about two columns {_OF_TWO_COLUMNS}",
             hint="ask for them in several questions" if most == _MOST else "state the caps, or ask several questions",
         )
-    return queries
 
 
-def _plan(plan: dict[str, Any] | str) -> dict[str, Any]:
-    """A plan as a dictionary; given as text, it may nest as deeply as plans do."""
-    if isinstance(plan, dict):
-        return plan
+def _document(content: dict[str, Any] | str) -> dict[str, Any]:
+    """A plan or a request as a dictionary; given as text, it may nest as deeply as plans do."""
+    if isinstance(content, dict):
+        return content
     try:
-        document = responses.read(plan.encode(), _DEEPEST_PLAN)
+        document = responses.read(content.encode(), _DEEPEST_PLAN)
     except responses.NotStrict:
         document = None
     if not isinstance(document, dict):
@@ -392,22 +394,7 @@ def _plan(plan: dict[str, Any] | str) -> dict[str, Any]:
 OPERATIONS: dict[str, Callable[[Session, Request], Result]] = {
     operation.__name__: operation
     for operation in (
-        *(
-            describe,
-            outline,
-            budget,
-            quote,
-            curve,
-            answer,
-            stream,
-            batch,
-            quote_batch,
-            quote_workload,
-            workload,
-            profile,
-            quote_profile,
-            profiles,
-        ),
+        *(describe, outline, budget, quote, curve, answer, advance, stream, profiles),
         *(history, releases, release_record, release, report, refine),
     )
 }

@@ -260,8 +260,10 @@ class BoundCounter(Bound[CounterMeasurement]):
     def run(self, measurement: CounterMeasurement, steps: Steps) -> list[Any]:
         return list(steps.stored)
 
-    def advance(self, measurement: CounterMeasurement, steps: Steps, _argument: Any) -> None:
-        """Draw the next period."""
+    def advance(self, measurement: CounterMeasurement, steps: Steps, argument: Any) -> None:
+        """Draw the next period; with an index, the one there, unless it was drawn before."""
+        if argument is not None and len(steps.stored) > whole("argument", argument, least=0):
+            return
         if len(steps.stored) >= self.periods.horizon:
             raise QueryRefused(
                 f"all {self.periods.horizon:,} periods of the horizon are over; nothing was charged",
@@ -435,7 +437,7 @@ class Counter:
 
     def next(self) -> Answer:
         """The count up to and including the next period."""
-        steps = self._mechanism.advance(self._priced, self._terms, None)
+        steps = self._mechanism.advance(self._priced, self._terms, self.release_id, None)
         count = len(steps.stored)
         return self._bound.counts(self._priced, steps.stored, range(count - 1, count), steps.reservation, self._terms)
 

@@ -16,7 +16,7 @@ from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.plan import Aggregate, AggregateKind, Measured, Question
 from giveortake.session.kinds.runs import AdaptiveRun, Run
 from giveortake.session.profiles.best_caps import paid_profiles, profiled_table
-from giveortake.session.session import Session, mechanism_of, mechanism_of_query, require_here
+from giveortake.session.session import Session, mechanism_of, mechanism_of_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -57,7 +57,6 @@ class LearningData:
         """The learning data of a session, or of a table of one."""
         if isinstance(source, LearningData):
             return source
-        require_here(source)
         if isinstance(source, Session):
             source_table = source.table(table)
             return cls(mechanism_of(source), source_table.relation)

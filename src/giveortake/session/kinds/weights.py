@@ -391,7 +391,7 @@ class Weights:
         """
         query = self._state.query_of(patterns)
         if query not in self._state.told:
-            self._take_up(self._mechanism.advance(self._priced, self._terms, query))
+            self._take_up(self._mechanism.advance(self._priced, self._terms, self.release_id, query))
         return self._answer(query)
 
     def _take_up(self, steps: Steps) -> None:
