@@ -195,7 +195,7 @@ def test_a_large_spend_is_shown_with_what_it_asks_and_decided(book: Path, capsys
     asked: Any = {
         "name": "q",
         "description": "count rows in visits",
-        "record": {"questions": [{"sql": f"SELECT {EVIL}"}]},
+        "record": {"parts": [{"sql": f"SELECT {EVIL}"}]},
     }
     with gt.ledger.open(book) as ledger:
         ledger.analyst("ann", datasets=["visits"], budget=gt.PureDP(1), approval_above=gt.PureDP("0.1"))

@@ -51,8 +51,8 @@ def test_best_caps_are_found_for_fewer_aggregates(service: Running) -> None:
 
 def test_questions_of_a_batch_are_counted_together_and_few_are_priced(service: Running) -> None:
     each = {"sql": columns(MOST // 2 + 1, "SUM(CLAMP(amount, 0, {}))")}
-    batch = {"questions": [each, each], "terms": {"epsilon": "0.001"}, "key": "much"}
-    assert service.call("ann", "POST", f"{AT}/batch", batch).json()["error"]["cause"] == "refused"
+    batch = {"queries": [each, each], "terms": {"epsilon": "0.001"}, "key": "much"}
+    assert service.call("ann", "POST", f"{AT}/answer", batch).json()["error"]["cause"] == "refused"
     priced = service.call("ann", "POST", f"{AT}/quote", {**each, "terms": {"epsilon": "0.001"}})
     assert len(priced.json()["margins"]) == MOST // 2 + 1
 

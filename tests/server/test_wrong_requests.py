@@ -58,12 +58,15 @@ QUESTIONS: list[tuple[str, Any]] = [
     ("quote", {"terms": {"epsilon": "1"}}),
     ("answer?format=xml", {"sql": N, "terms": {"epsilon": "1"}, "key": "k"}),
     ("answer?form=csv", {"sql": N, "terms": {"epsilon": "1"}, "key": "k"}),
-    ("batch", {"questions": [], "terms": {"epsilon": "1"}, "key": "k"}),
-    ("workload/quote", {"workload": {}, "terms": {"epsilon": "1"}}),
-    ("workload/quote", {"workload": {"tables": [{"columns": ["reason"]}]}, "terms": {"rho": "1"}}),
-    ("workload/quote", {"workload": {"tables": [{"columns": ["amount"]}]}, "terms": {"rho": "1"}}),
-    ("workload/quote", {"workload": {"ranges": [{"column": "reason"}]}, "terms": {"rho": "1"}}),
-    ("profile", {"epsilon": "1", "key": "k", "by": "region"}),
+    ("answer", {"queries": [], "terms": {"epsilon": "1"}, "key": "k"}),
+    ("quote", {"workload": {}, "terms": {"epsilon": "1"}}),
+    ("quote", {"workload": {"tables": [{"columns": ["reason"]}]}, "terms": {"rho": "1"}}),
+    ("quote", {"workload": {"tables": [{"columns": ["amount"]}]}, "terms": {"rho": "1"}}),
+    ("quote", {"workload": {"ranges": [{"column": "reason"}]}, "terms": {"rho": "1"}}),
+    (
+        "answer",
+        {"request": {"kind": "profile", "table": "visits", "by": "region"}, "terms": {"epsilon": "1"}, "key": "k"},
+    ),
 ]
 CUSTODIANS: list[tuple[str, Any]] = [
     ("analysts", {"name": "zoe", "datasets": ["visits"]}),

@@ -62,7 +62,7 @@ def test_an_answer_is_read_again_by_its_id_as_it_was_and_for_free(tmp_path: Path
         for name, answer in asked.items():
             assert is_same(s.release(answer.release_id or ""), answer), name
         for place, answer in enumerate(batch):
-            assert is_same(s.release(answer.release_id or "", place=place), answer)
+            assert is_same(s.release(answer.release_id or "", index=place), answer)
         assert charges_of(s) == charged
 
 
@@ -139,17 +139,19 @@ def test_ids_that_name_nothing_of_this_table_are_refused_alike() -> None:
 
 def test_a_batch_says_which_answer_is_meant() -> None:
     with small_session() as s:
-        first, _ = s.batch([COUNT, FOUND]).answer(epsilon=1, delta="1e-6")
-        for place in (None, 2, -1, True):
-            with pytest.raises(InvalidParameter, match="place"):
-                s.release(first.release_id or "", place=place)
+        answers = s.batch([COUNT, FOUND]).answer(epsilon=1, delta="1e-6")
+        release_id = answers[0].release_id or ""
+        assert all(map(is_same, s.release(release_id), answers))
+        for index in (2, -1, True):
+            with pytest.raises(InvalidParameter, match="index"):
+                s.release(release_id, index=index)
 
 
 def test_a_refinement_of_one_question_of_a_batch_is_read_and_refined_as_that_question() -> None:
     with small_session() as s:
         batch = s.batch([COUNT, TOTAL]).answer(epsilon=1)
         for place, answer in enumerate(batch):
-            refined = s.refine(answer.release_id or "", place=place, epsilon=1)
+            refined = s.refine(answer.release_id or "", index=place, epsilon=1)
             assert is_same(s.release(refined.release_id or ""), refined)
             twice = s.refine(refined.release_id or "", epsilon=2)
             assert len(twice) == len(answer)

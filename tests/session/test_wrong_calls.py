@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from giveortake.client.session import RemoteQuery
 
 import giveortake as gt
 from giveortake.client.connection import Connection
-from giveortake.client.session import RemoteQuery
 from giveortake.configuration import protection_arguments
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, QueryRefused
 from giveortake.session import protection

@@ -223,8 +223,10 @@ class RemoteMechanism(InteractiveMechanism):
     def as_analyst(self, name: str) -> InteractiveMechanism:
         raise AccessDenied("the token says who asks", hint=f"connect with the token of {name}; the custodian issues it")
 
-    def as_now(self) -> InteractiveMechanism:
-        return replace(self, budget=codec.read(Guarantee, self._ledger.get()["promise"]))
+    @property
+    def granted(self) -> Guarantee:
+        granted: Guarantee = codec.read(Guarantee, self._ledger.get()["promise"])  # the custodian may have changed it
+        return granted
 
     @property
     def _ledger(self) -> RemoteLedger:
@@ -240,7 +242,7 @@ class RemoteMechanism(InteractiveMechanism):
     def answer(self, request: Request, terms: Terms, key: str | None) -> Any:
         body = {**self._body(request, terms), "key": new_key() if key is None else key}
         document = self._ledger.post("answer", body=body, format="stored")
-        return self._reading(document).read(terms)
+        return self._reading(document, request).read(terms)
 
     def stream(self, request: Request, terms: Terms, key: str | None) -> Stream:
         body = {**self._body(request, terms), "key": new_key() if key is None else key}
@@ -272,7 +274,10 @@ class RemoteMechanism(InteractiveMechanism):
                 "progress", "a function", "cannot be called by a service", hint="leave it out, and wait for the answer"
             )
         part = self.part
-        scope = {} if part is None else {"part": [part.column, codec.write(part.value, Value), part.touched]}
+        scope: dict[str, Any] = {}
+        if part is not None:
+            value = codec.write(part.value, Value)
+            scope = {"part_of_tables": {"column": part.column, "value": value, "parts_per_person": part.touched}}
         return {**self._wanted(request), "terms": terms.to_json(), **scope}
 
     def _wanted(self, request: Request) -> dict[str, Any]:
@@ -287,14 +292,14 @@ class RemoteMechanism(InteractiveMechanism):
 
     # -- reading ------------------------------------------------------------------------------------------------
 
-    def _reading(self, document: dict[str, Any]) -> Reading:
+    def _reading(self, document: dict[str, Any], request: Request | None = None) -> Reading:
         mechanism = replace(
             self,
             spool=Lines(document["files"]),  # type: ignore[arg-type]  # (all that reading needs of a spool)
             version=document["version"],
             paid_profiles=tuple((name, release, answer) for name, release, answer in document["profiles"]),
         )
-        return Reading(mechanism, release_of(document["release"]), self._steps(document))
+        return Reading(mechanism, release_of(document["release"]), self._steps(document), request)
 
     def _steps(self, document: dict[str, Any]) -> Steps:
         stored = document["reservation"]

@@ -253,8 +253,8 @@ class Terms:
         return {
             **spend,
             **{name: str(number) for name, number in known.items() if number is not None},
-            "confidence": str(Fraction(self.confidence)),
-            "confidence_over": self.confidence.over,
+            **({} if self.confidence == _USUAL_CONFIDENCE else {"confidence": str(Fraction(self.confidence))}),
+            **({} if self.confidence.over == "cell" else {"confidence_over": self.confidence.over}),
             **self.caps.to_json(),
             **({"caps": "best"} if self.best_caps else {}),
         }

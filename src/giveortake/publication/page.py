@@ -82,22 +82,22 @@ _LONGEST = 120  # letters of a title
 _SELDOM = Fraction(1, 1_000_000)  # how often a belief may move farther than stated, if no bound always holds
 
 
-def report(session: Releasing, release_id: str, path: str | Path | None = None, *, place: int | None = None) -> str:
+def report(session: Releasing, release_id: str, path: str | Path | None = None, *, index: int | None = None) -> str:
     """One release as a page of HTML: what was asked, the promise in words, intervals, caps, a chart, how to cite it.
 
-    It is written to `path`, if there is one. `place` says which table of a batch or a workload is meant; without it the
+    It is written to `path`, if there is one. `index` says which table of a batch or a workload is meant; without it the
     page shows all of them, one after the other. The page runs no script and loads nothing; every text is escaped.
     """
     tables, _ = collected(session, release_id)
-    if place is not None:
-        if type(place) is not int or not 0 <= place < len(tables):
+    if index is not None:
+        if type(index) is not int or not 0 <= index < len(tables):
             raise InvalidParameter(
-                "place",
-                place,
-                f"is not the place of a table: there are {len(tables)}",
+                "index",
+                index,
+                f"is not the index of a table: there are {len(tables)}",
                 hint=f"from 0 to {len(tables) - 1}",
             )
-        tables = [tables[place]]
+        tables = [tables[index]]
     page = page_of(tables)
     if path is not None:
         try:

@@ -255,7 +255,12 @@ REQUEST: Schema = {
         "description": "the part of a partition that is asked about, if not all rows are",
     },
 }
-ARGUMENT: Schema = {"type": ["string", "integer", "null"], "maxLength": 60_000}
+ARGUMENT: Schema = {
+    "type": ["array", "string", "integer", "null"],
+    "maxLength": 60_000,
+    "description": 'of weights, the combinations to count: [{"region": "north"}]; of a counter, how many periods there '
+    "are already, so that a retry draws none twice, or null",
+}
 STORED: Schema = {"type": "string", "enum": ["json", "stored"]}
 CURRENCY: Schema = {
     "type": "string",

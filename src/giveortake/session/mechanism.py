@@ -149,6 +149,11 @@ class InteractiveMechanism:
             )
         return replace(self, analyst=name, questions=PreparedQuestions(), cache=Cache(), trusted={}).as_now()
 
+    @property
+    def granted(self) -> Guarantee:
+        """The promise that all answers to the asker together keep."""
+        return self.budget
+
     def as_now(self) -> InteractiveMechanism:
         """This mechanism with the current budget of the ledger, which the custodian may have changed."""
         own = None if self.analyst is None else self.ledger.levels(analyst=self.analyst, dataset=self.dataset)[0]

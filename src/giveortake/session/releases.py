@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from giveortake.ledger import ReleaseRecord, Reservation
     from giveortake.session.kinds.queries import PaidRelease
     from giveortake.session.mechanism import InteractiveMechanism
-    from giveortake.session.requests import PartOfTables
+    from giveortake.session.requests import PartOfTables, Request
     from giveortake.session.steps import Steps
 
 _AGAIN = "ask it again: what was paid for is free"
@@ -76,10 +76,19 @@ def paid_release(
 
 @final
 class Reading:
-    """One release, read by its record."""
+    """One release, read by its record: by the request that it holds, or by another that is answered by it.
 
-    def __init__(self, mechanism: InteractiveMechanism, release: ReleaseRecord, steps: Steps | None = None) -> None:
-        self.release, self._steps = release, steps
+    Requests that differ in how their answers are ordered, named or cut have one measurement, and so one release.
+    """
+
+    def __init__(
+        self,
+        mechanism: InteractiveMechanism,
+        release: ReleaseRecord,
+        steps: Steps | None = None,
+        request: Request | None = None,
+    ) -> None:
+        self.release, self._steps, self._request = release, steps, request
         record = Record.of(release.record)
         if record is None:
             raise _unread(release)
@@ -97,8 +106,8 @@ class Reading:
         """The measurement that was charged, made again from the record."""
         record, mechanism = self._record, self._mechanism
         try:
-            document = codec.parsed(record.request, what="request")
-            bound = request_of(document, mechanism.origin).bind_paid(mechanism, self.terms, record.parts)
+            request = self._request or request_of(codec.parsed(record.request, what="request"), mechanism.origin)
+            bound = request.bind_paid(mechanism, self.terms, record.parts)
             priced = Priced(bound, bound.at(record.spend), record.why)
         except (InvalidParameter, QueryRefused) as refusal:
             raise _unlike(self.release, f": {refusal.message}") from None
@@ -139,7 +148,7 @@ class Reading:
             return 0
         if type(index) is not int or not 0 <= index < count:
             raise InvalidParameter(
-                "place", index, f"is not the place of a {noun}: there are {count}", hint=f"from 0 to {count - 1}"
+                "index", index, f"is not that of a {noun}: there are {count}", hint=f"from 0 to {count - 1}"
             )
         return index
 

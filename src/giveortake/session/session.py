@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from giveortake.compile import Terms
     from giveortake.exact import Number
     from giveortake.ledger import BudgetStatus, ReleaseRecord
+    from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
     from giveortake.session.kinds.counters import Counter
     from giveortake.session.kinds.weights import Weights
@@ -215,7 +216,6 @@ class Session:
         self.name = mechanism.dataset
         self.population = mechanism.population
         self.version = mechanism.version
-        self.budget = mechanism.budget
         self.caps = mechanism.caps.caps
         self.analyst = mechanism.analyst
         self.durable = durable
@@ -428,6 +428,11 @@ class Session:
     # -- the budget ---------------------------------------------------------------------------------------------
 
     @property
+    def budget(self) -> Guarantee:
+        """The promise that all answers to the asker together keep."""
+        return self._mechanism.granted
+
+    @property
     def spent(self) -> Any:
         """How much of the budget is used, by the filter that guards it: an analyst's own, else the population's.
 
@@ -492,23 +497,23 @@ class Session:
         """The ledger's record of one release of these tables, as `releases` lists it."""
         return release_of(self._mechanism, release_id)
 
-    def release(self, release_id: str, *, place: int | None = None) -> Any:
+    def release(self, release_id: str, *, index: int | None = None) -> Any:
         """What was released under an id, as it was, with its promise, notes and caps; free however often.
 
-        It can be refined. `place` says which answer of a batch, or table of a workload, is meant, counted from 0. For a
-        counter, the answer holds all counts released so far.
+        Of what has several tables, such as a batch, a workload or a profile, `index` picks one of them, counted from 0.
+        For a counter it is all counts released so far, for a fit the fitted learner. Answers can be refined.
         """
-        return released(self._mechanism, release_id, place)
+        return released(self._mechanism, release_id, index)
 
     def release_tables(self, release_id: str) -> list[Answer]:
         """All tables released under an id, in order: one for a question, several for a batch or a workload."""
         return list(released_tables(self._mechanism, release_id))
 
     def refine(
-        self, release_id: str, *, place: int | None = None, key: str | None = None, **terms: Unpack[SpendTerms]
+        self, release_id: str, *, index: int | None = None, key: str | None = None, **terms: Unpack[SpendTerms]
     ) -> Answer:
         """Ask a released question again, at a further price, and combine all answers; see `Answer.refine`."""
-        return paid_release(self._mechanism, release_id, place).refine(key=key, **terms)
+        return paid_release(self._mechanism, release_id, index).refine(key=key, **terms)
 
     def standing(self) -> BudgetStatus:
         """The state of the level that decides about the next question: the analyst's own, else the population's."""

@@ -7,7 +7,7 @@ counter or of weights is left out.
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from giveortake.answers import Answer, Estimate
@@ -81,8 +81,9 @@ def stored_document(
 ) -> dict[str, Any]:
     """A release as it is stored, with what is needed to read it: its record, and profiles that tell of its caps."""
     record = release_of(mechanism, release_id)
-    if reservation is None:
-        reservation = mechanism.ledger.release(release_id, analyst=mechanism.analyst)
+    now = mechanism.ledger.release(release_id, analyst=mechanism.analyst)
+    kept = now if reservation is None else reservation  # of what was bought just now, who was charged
+    reservation = replace(kept, settled=now.settled, answer=now.answer)
     steps = [] if reservation.settled else mechanism.ledger.kept(reservation)
     files: dict[str, list[Any]] = {}
     answer = reservation.answer

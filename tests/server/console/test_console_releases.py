@@ -30,10 +30,10 @@ def test_two_releases_are_compared_with_intervals_of_the_differences(desk: Desk,
 def test_a_workload_is_read_table_by_table(desk: Desk, bob: Any) -> None:
     cube = "SELECT region, COUNT(*) AS n FROM visits GROUP BY CUBE (region)"
     body = {"workload": {"sql": cube}, "terms": {"epsilon": "0.011"}, "key": "tables"}
-    desk.service.call("bob", "POST", "/v1/datasets/visits/workload", body).raise_for_status()
+    desk.service.call("bob", "POST", "/v1/datasets/visits/answer", body).raise_for_status()
     questions = [{"sql": BY_REGION}, {"sql": BY_REGION.replace("n FROM", "m FROM")}]
     several = {"questions": questions, "terms": {"epsilon": "0.014"}, "key": "several"}
-    desk.service.call("bob", "POST", "/v1/datasets/visits/batch", several).raise_for_status()
+    desk.service.call("bob", "POST", "/v1/datasets/visits/answer", several).raise_for_status()
     bob.goto("/releases/visits")
     assert "2 questions: " in bob.text_content("tbody tr:first-child")
     assert "ε = 0.014" in bob.text_content("tbody tr:first-child")

@@ -314,20 +314,20 @@ def release(session: Session, request: Request) -> Result:
     """What was released."""
     if request["format"] == "stored":
         return json_result(stored_document(mechanism_of(session), request["release"]), request["release"])
-    return released_result(session.release(request["release"], place=request["place"]), request["format"])
+    return released_result(session.release(request["release"], index=request["place"]), request["format"])
 
 
 def report(session: Session, request: Request) -> Result:
     """A release as a page that stands alone."""
     from giveortake.publication import report as page_of  # noqa: PLC0415 (few ask for one)
 
-    page = page_of(session, request["release"], place=request["place"])
+    page = page_of(session, request["release"], index=request["place"])
     return {"release_id": request["release"]}, page.encode()
 
 
 def refine(session: Session, request: Request) -> Result:
     """Refine a release, and return the combined answer."""
-    answer = session.refine(request["release"], place=request["place"], key=request["key"], **request["terms"])
+    answer = session.refine(request["release"], index=request["place"], key=request["key"], **request["terms"])
     return formatted(answer, request["format"])
 
 

@@ -217,6 +217,8 @@ class BoundWeights(BoundRun[WeightsMeasurement]):
     def advance(self, measurement: WeightsMeasurement, steps: Steps, argument: Any) -> None:
         """Tell one more count: compare it with the weights, and measure it if it is far."""
         state, plan = measurement.state, measurement.plan
+        if isinstance(argument, list):
+            argument = state.query_of(argument)
         state.require(argument)
         run, half = self.adaptive_run(measurement, steps), plan.for_update / 2
         last = run.steps[-1]
