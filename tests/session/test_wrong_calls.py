@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from giveortake.client.session import RemoteQuery
 
 import giveortake as gt
 from giveortake.client.connection import Connection
@@ -56,7 +55,6 @@ def world() -> Iterator[Any]:
         query = session.sql("SELECT COUNT(*) AS n FROM people")
         yield SimpleNamespace(
             gt=gt,
-            remote=RemoteQuery,
             s=session,
             q=query,
             t=session.table("people"),
