@@ -80,7 +80,9 @@ class Connection:
         target = f"{self._prefix}/v1/" + "/".join(quote(part, safe="") for part in path)
         if query:
             target += f"?{urlencode(query)}"
-        for pause in (*_PAUSES, None):
+        pauses = [*_PAUSES]
+        while True:
+            pause = pauses.pop(0) if pauses else None
             try:
                 status, content = self._once(method, target, body)
             except (OSError, http.client.HTTPException) as error:
@@ -95,11 +97,13 @@ class Connection:
                 document = _read(content)
                 if status == 200:
                     return document
+                if status == 202:  # it is under way, and has waited: the same request goes on waiting
+                    pauses = [*_PAUSES]
+                    continue
                 refusal, retryable = error_of(document)
                 if not retryable or pause is None:
                     raise refusal
             time.sleep(pause)
-        raise AssertionError  # the last attempt returns or raises
 
     def _once(self, method: str, target: str, body: bytes | None) -> tuple[int, bytes]:
         own = self._connection()

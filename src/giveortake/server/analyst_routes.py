@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -73,8 +74,12 @@ async def curve(call: Call) -> Result:
 
 
 async def answer(call: Call) -> Result:
-    """Answer whatever can be bought, in the format that is asked for."""
-    return _sent(call, await answered(call))
+    """Answer whatever can be bought, in the format that is asked for; of a job that takes long, how far it is."""
+    wanted, arguments = call.query.get("format", "json"), {"key": call.body["key"], **_wanted(call)}
+    document, content = await call.service.ask_for_bytes(call, "answer", slow=True, format=wanted, **arguments)
+    if "pending" in document:
+        return Reply(json.dumps({"pending": {"steps": document["pending"]}}).encode(), MEDIA["json"], status=202)
+    return _sent(call, (document["release_id"], content))
 
 
 async def answered(call: Call) -> File:

@@ -14,6 +14,7 @@ from giveortake.engines.runtime import remove_abandoned
 from giveortake.errors import GiveOrTakeError
 from giveortake.server.application import Metrics
 from giveortake.server.guard import Logins
+from giveortake.server.jobs import Jobs, is_long
 from giveortake.server.limits import Work
 from giveortake.server.responses import Refusal
 from giveortake.server.routes import Principal
@@ -117,6 +118,7 @@ class Service:
     adding: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)  # of whoever adds a data set
     warn: Callable[[str], None] = lambda _words: None  # called once for each problem, in words for the custodian
     check: LedgerCheck = field(init=False)
+    jobs: Jobs = field(init=False)
     _problems: set[str] = field(default_factory=set, repr=False)
     _tables: Pool | None = None  # who reads headers of files, once somebody wants to know
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
@@ -127,6 +129,7 @@ class Service:
 
     def __post_init__(self) -> None:
         self.check = LedgerCheck(self.settings, self.metrics.lose, self.report_problem)
+        self.jobs = Jobs(self.settings, self.metrics.lose)
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Service:
@@ -168,6 +171,7 @@ class Service:
     async def close(self) -> None:
         """End all processes."""
         await self.check.close()
+        await self.jobs.close()
         tables = () if self._tables is None else (self._tables,)
         await asyncio.gather(*(pool.close() for pool in (self.ledger_workers, *self.pools.values(), *tables)))
 
@@ -278,6 +282,10 @@ class Service:
             raise Refusal("not_found")
         analyst, key, started = call.who.analyst, arguments.get("key"), datetime.now(UTC)
         try:
+            if is_long(arguments):
+                request = {"operation": operation, "analyst": analyst, "face": call.face, **arguments}
+                sent = await self.jobs.ask(name, call.who.caller, request)
+                return ({"pending": sent}, b"") if isinstance(sent, int) else sent
             return await self.pools[name].ask(
                 operation, work=call.work, slow=slow, analyst=analyst, face=call.face, **arguments
             )

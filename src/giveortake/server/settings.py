@@ -20,7 +20,17 @@ _OF_A_QUESTION = 0.8  # of the deadline of a request: a question that is too slo
 _CONNECTIONS = ("connections", "connections_per_address")
 KEYS = (
     *("host", "port", "workers", "spares", "clerks", "address_space", "seconds", "patience", "waiting", "latency"),
-    *("requests_per_second", "burst", "in_flight", "worker_seconds", "fronts", "proxies", "log", "secure_cookies"),
+    *(
+        "requests_per_second",
+        "burst",
+        "in_flight",
+        "worker_seconds",
+        "jobs",
+        "fronts",
+        "proxies",
+        "log",
+        "secure_cookies",
+    ),
     *("folders", *_CONNECTIONS),
 )
 
@@ -47,6 +57,7 @@ class Settings:
     burst: float = 60.0
     in_flight: int = 8
     worker_seconds: float = 5.0  # of one analyst's requests under way
+    jobs: int = 1  # fits and syntheses at once, each in a process of its own
     connections: int = 1000
     connections_per_address: int = 100  # but for proxies
     fronts: int = 1  # services of this configuration, behind one proxy: each has its part of the limits
@@ -116,7 +127,7 @@ def _checked(file: Path, fields: dict[str, Any], datasets: Any) -> dict[str, Any
                 f"[server] {name}", value, "is unknown", hint=f"{did_you_mean(name, KEYS)}known: {', '.join(KEYS)}"
             )
     checked = dict(fields)
-    for name in ("port", "workers", "spares", "clerks", "waiting", "in_flight", "fronts", *_CONNECTIONS):
+    for name in ("port", "workers", "spares", "clerks", "waiting", "in_flight", "jobs", "fronts", *_CONNECTIONS):
         if name in fields:
             checked[name] = _number(name, fields[name], whole=True, least=0 if name in {"spares", "port"} else 1)
     for name in ("seconds", "patience", "requests_per_second", "burst", "worker_seconds"):

@@ -112,6 +112,15 @@ class PreparedQuestions:
         return self._prepared.get(key, lambda: PreparedQuestion(question, prepare()))
 
 
+@final
+@dataclass(slots=True, eq=False)
+class Supervision:
+    """What whoever runs this process may want of a run of several steps: to hear of each, and to stop between two."""
+
+    is_stopping: Flag = field(default_factory=Flag)
+    step_stored: Callable[[], None] = lambda: None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class InteractiveMechanism:
     """Everything that stands between questions and rows. Sessions hold it; analysts do not.
@@ -140,6 +149,7 @@ class InteractiveMechanism:
     trusted: Mapping[str, Trusted] = field(default_factory=dict, repr=False)  # the custodian's code, by name@version
     appended: bool = False  # by the custodian's word: each version of the tables holds the rows of those before it
     closed: Flag = field(default_factory=Flag)  # set when the tables are closed, for all who share them
+    supervision: Supervision = field(default_factory=Supervision, repr=False)
 
     def as_analyst(self, name: str) -> InteractiveMechanism:
         """The same tables and ledger for an analyst. Who is unknown to the ledger, or was revoked, is refused."""

@@ -23,6 +23,7 @@ from giveortake.errors import (
     MechanismSpent,
     QueryFailed,
     QueryRefused,
+    Unavailable,
     line_of,
 )
 from giveortake.privacy import events
@@ -151,6 +152,7 @@ class Steps:
                 if event is not None:
                     self.inner_filter.copy().charge(event)
             index, ledger = len(self.stored), self._mechanism.ledger
+            self._stop_if_asked()
             ledger.require_failures_left(self.reservation)
             begun = self._begin(index)
             self._is_over = True  # until the step is stored
@@ -165,7 +167,17 @@ class Steps:
                 self.inner_filter.charge(event)
             self.stored.append(step)
             self._is_over = False
+            self._mechanism.supervision.step_stored()
             return step
+
+    def _stop_if_asked(self) -> None:
+        """Stop between two steps of a run if this process is to end: that is no failure, because no row decides it."""
+        mechanism = self._mechanism
+        if self.inner_filter is None or self._interactive or not mechanism.supervision.is_stopping.is_set():
+            return
+        self._is_over = True
+        mechanism.spool.first(_paused(self.reservation), list)
+        raise Unavailable("the service is stopping", hint="ask again with the same key: what was drawn is kept")
 
     def _begin(self, index: int) -> str | None:
         """Count each execution of an interactive step but the first. Others are counted when steps are opened."""
@@ -236,7 +248,9 @@ def steps_of(
         if not reservation.settled:
             if not any_version:
                 _require_version(mechanism, reservation)
-            if not reservation.fresh and not interactive:
+            if mechanism.spool.has(_paused(reservation)):
+                mechanism.spool.forget(_paused(reservation))
+            elif not reservation.fresh and not interactive:
                 mechanism.ledger.begin_again(reservation)
         steps = Steps(mechanism, reservation, stored, inner_filter, interactive=interactive)
         try:
@@ -252,6 +266,11 @@ def stored_steps(mechanism: InteractiveMechanism, release_id: str, inner_filter:
     steps = Steps(mechanism, reservation, stored, inner_filter)
     steps.close()
     return steps
+
+
+def _paused(reservation: Reservation) -> str:
+    """The name of the file that says that a run was stopped between two steps."""
+    return f"{reservation.reference}.paused"
 
 
 def _require_version(mechanism: InteractiveMechanism, reservation: Reservation) -> None:

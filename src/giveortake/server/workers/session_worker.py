@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import json
 import math
+import signal
 import time
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -162,6 +163,10 @@ def open_operations(task: dict[str, Any]) -> dict[str, Operation]:
     overrides = {} if "seconds" in configured.settings else {"seconds": task.get("seconds")}
     sessions = AnalystSessions(configured.open(**overrides, by=task.get("by")))
     atexit.register(sessions.session.close)  # which removes what the engine has written
+    if task.get("is_job"):
+        supervision = mechanism_of(sessions.session).supervision
+        signal.signal(signal.SIGTERM, lambda *_: supervision.is_stopping.set())
+        supervision.step_stored = task["step_stored"]
     if task.get("pace") is not None:
         mechanism_of(sessions.session).ledger.pace = Pace(task["pace"])  # what becomes of charges is written on a beat
     import_module("giveortake.sql.select")  # which the first question would have to wait for

@@ -43,6 +43,7 @@ def main() -> int:
         task, _ = receive(connection)
     except (EOFError, OSError):
         return 0  # the front is gone already
+    task["step_stored"] = lambda: connection.sendall(packed({"step": True}))
     try:
         _limit(task)
         operations: dict[str, Operation] = import_module(_MODULES[task["kind"]]).open_operations(task)
