@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.privacy.guarantee import Neighbours
     from giveortake.randomness import Entropy
-    from giveortake.randomness.selection import Noise, Scores
+    from giveortake.randomness.distributions import Noise, Scores
 
     Integers: TypeAlias = BoundedIntegers | npt.NDArray[Any]
     Chosen: TypeAlias = npt.NDArray[np.bool_]
