@@ -278,7 +278,7 @@ _THRESHOLDS = (
 _PRICES = (
     _mutant(
         "a group costs its size instead of its square",
-        "privacy/concentrated.py",
+        "privacy/definitions.py",
         'whole("size", size) ** 2 * self.rho',
         'whole("size", size) * self.rho',
         "privacy/test_moment_promises",
@@ -286,7 +286,7 @@ _PRICES = (
     ),
     _mutant(
         "the delta of a group is only multiplied",
-        "privacy/approximate.py",
+        "privacy/definitions.py",
         "steps = enclosure(epsilon).expm1() / enclosure(self.epsilon).expm1()",
         "steps = enclosure(count)",
         "privacy/test_approximate_promises",
@@ -294,7 +294,7 @@ _PRICES = (
     ),
     _mutant(
         "of several deltas only the largest counts",
-        "privacy/approximate.py",
+        "privacy/definitions.py",
         "delta = sum(nlargest(count, (delta for _, delta in pairs)), Fraction(0))",
         "delta = max(delta for _, delta in pairs)",
         "privacy/test_approximate_promises",
@@ -302,7 +302,7 @@ _PRICES = (
     ),
     _mutant(
         "every pure promise has the concentrated price of the exponential mechanism",
-        "privacy/pure.py",
+        "privacy/definitions.py",
         "self.epsilon**2 / 2), **self.terms)",
         "self.epsilon**2 / 8), **self.terms)",
         "privacy/test_pure_promises",

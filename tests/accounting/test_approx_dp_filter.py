@@ -15,7 +15,7 @@ from giveortake.accounting.pricing import Currency, Divergence, Epsilon, Rho, Sq
 from giveortake.errors import BudgetExceeded, InvalidParameter
 from giveortake.exact import sqrt_up
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, events
-from giveortake.privacy.renyi import delta_from_order
+from giveortake.privacy.definitions import delta_from_order
 
 BUDGET = ApproxDP("1", "1e-6")
 DELTA = BUDGET.delta

@@ -10,7 +10,7 @@ from cases import all_cases
 from giveortake import cli
 from giveortake.exact import percent_down, percent_up
 from giveortake.privacy import Guarantee
-from giveortake.privacy.interpretation import beliefs
+from giveortake.privacy.guarantee import beliefs
 
 PROMISES: list[Guarantee] = [
     gt.PureDP(1),

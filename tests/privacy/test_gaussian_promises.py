@@ -17,7 +17,7 @@ from scipy.stats import norm
 from cases import all_cases
 from giveortake.errors import InvalidParameter
 from giveortake.privacy import ZCDP, GaussianDP, RenyiDP, gaussian_delta, gaussian_mu
-from giveortake.privacy.gaussian import rough_mu
+from giveortake.privacy.definitions import rough_mu
 from tiers import tiered
 
 checked = settings(max_examples=tiered(30, 60), deadline=None)

@@ -83,7 +83,7 @@ from giveortake.caching import cached
 from giveortake.errors import BudgetExceeded, InvalidParameter, MismatchedPromises, Unpriced, Unprovable
 from giveortake.exact import GREATEST, LEAST, decimal, exact_or_down, exact_or_up, percent, rational
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP, events, gaussian_mu
-from giveortake.privacy.renyi import epsilon_from_order
+from giveortake.privacy.definitions import epsilon_from_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

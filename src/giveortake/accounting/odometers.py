@@ -35,8 +35,8 @@ from giveortake.accounting.pricing import Divergence, Epsilon
 from giveortake.errors import InvalidParameter, Unpriced
 from giveortake.exact import open_probability
 from giveortake.privacy import ROW, ApproxDP, PureDP, events
+from giveortake.privacy.definitions import epsilon_from_order
 from giveortake.privacy.guarantee import checked_neighbours, checked_unit, raised, raised_delta
-from giveortake.privacy.renyi import epsilon_from_order
 
 if TYPE_CHECKING:
     from giveortake.exact import Number

@@ -299,7 +299,7 @@ def failure(event: Event, neighbours: Neighbours) -> int:
     Theorem [KOV15], [MV16]: if the output laws P, Q of a release on two neighbours are
     (ε, δ)-close, then P = (1−δ)P′ + δP″ and Q = (1−δ)Q′ + δQ″ with P′ and Q′ ε-close. Proof: the release is
     post-processing of the mechanism that with probability δ reveals its input and otherwise answers by
-    ε-randomized response (the pair of `giveortake.privacy.approximate`); P″ and Q″ are what becomes of the first case,
+    ε-randomized response (the pair of `giveortake.privacy.definitions`); P″ and Q″ are what becomes of the first case,
     P′ and Q′ of the second. ∎ For `GaussianKeys`, where P′ and Q′ are μ-close instead, the decomposition is in
     `giveortake.mechanisms.WeightedKeys`.
     """

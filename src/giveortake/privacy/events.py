@@ -33,13 +33,9 @@ from giveortake.exact import (
     upper,
     whole,
 )
-from giveortake.privacy import concentrated
-from giveortake.privacy.approximate import ApproxDP
-from giveortake.privacy.composition import parallel, sequential
-from giveortake.privacy.gaussian import GaussianDP
-from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, combined, raised, store
-from giveortake.privacy.pure import PureDP
-from giveortake.privacy.renyi import RenyiDP
+from giveortake.privacy import definitions
+from giveortake.privacy.definitions import ApproxDP, GaussianDP, PureDP, RenyiDP
+from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, combined, parallel, raised, sequential, store
 
 DEEPEST = 32  # events nest no deeper than this
 _MOST_BITS = 1 << 13  # of a numerator or denominator, so that it can be written down
@@ -119,8 +115,8 @@ class ZCDP(Event):
     def __init__(self, rho: Number) -> None:
         store(self, rho=exact("rho", rho))
 
-    def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> concentrated.ZCDP:
-        return concentrated.ZCDP(self.rho, unit=unit, neighbours=neighbours)
+    def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> definitions.ZCDP:
+        return definitions.ZCDP(self.rho, unit=unit, neighbours=neighbours)
 
 
 @codec.stored("laplace")
@@ -194,9 +190,9 @@ class DiscreteGaussian(Event):
     def __init__(self, sigma: Number, sensitivity: Number) -> None:
         store(self, sigma=exact("sigma", sigma), sensitivity=exact("sensitivity", sensitivity))
 
-    def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> concentrated.ZCDP:
+    def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> definitions.ZCDP:
         rho = (self.sensitivity / self.sigma) ** 2 / 2
-        return concentrated.ZCDP(raised("ρ", rho), unit=unit, neighbours=neighbours)
+        return definitions.ZCDP(raised("ρ", rho), unit=unit, neighbours=neighbours)
 
 
 @codec.stored("exponential")
@@ -216,9 +212,9 @@ class Exponential(Event):
     def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> PureDP:
         return PureDP(self.epsilon, unit=unit, neighbours=neighbours)
 
-    def concentrated(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> concentrated.ZCDP:
+    def concentrated(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> definitions.ZCDP:
         """Theorem [CR21]: ε-bounded range implies ρ = ε²/8, a quarter of what ε-DP implies."""
-        return concentrated.ZCDP(raised("ρ", self.epsilon**2 / 8), unit=unit, neighbours=neighbours)
+        return definitions.ZCDP(raised("ρ", self.epsilon**2 / 8), unit=unit, neighbours=neighbours)
 
 
 @codec.stored("randomized-response")

@@ -22,7 +22,7 @@ from giveortake.exact import rational, spendable, sqrt_down
 from giveortake.ledger.rules.reservations import Pace
 from giveortake.plan.question import aggregates_in
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP
-from giveortake.privacy.gaussian import gaussian_mu
+from giveortake.privacy.definitions import gaussian_mu
 from giveortake.server import responses
 from giveortake.server.responses import StaleTable, formatted, json_result
 from giveortake.session.session import mechanism_of
