@@ -11,8 +11,8 @@ import giveortake as gt
 from cases import all_cases
 from giveortake.accounting import delta_interval, epsilon_interval, events, least_miss_rate
 from giveortake.accounting.composition import Method
-from giveortake.accounting.pld.convolution import TiltedSum
-from giveortake.accounting.pld.grid import GridLaw
+from giveortake.accounting.convolution import TiltedSum
+from giveortake.accounting.privacy_loss import GridLaw
 from tiers import tiered
 
 

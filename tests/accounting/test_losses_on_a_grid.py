@@ -12,13 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import all_cases, some_examples
-from giveortake.accounting import events
-from giveortake.accounting.intervals import bundle_delta, flattened
-from giveortake.accounting.pld import bounds, loss
-from giveortake.accounting.pld.bounds import RepeatedLaw
-from giveortake.accounting.pld.convolution import TiltedSum
-from giveortake.accounting.pld.floating_point import FUNCTION_ERROR, NARROW, TAIL_ERROR, NotResolved, narrow, tail
-from giveortake.accounting.pld.grid import GriddedCurve, GriddedLaw, GridLaw, on_grid
+from giveortake.accounting import convolution, events, privacy_loss
+from giveortake.accounting.composition import bundle_delta, flattened
+from giveortake.accounting.convolution import RepeatedLaw, TiltedSum
+from giveortake.accounting.privacy_loss import (
+    FUNCTION_ERROR,
+    NARROW,
+    TAIL_ERROR,
+    GriddedCurve,
+    GriddedLaw,
+    GridLaw,
+    NotResolved,
+    narrow,
+    on_grid,
+    tail,
+)
 from giveortake.exact import enclosure, normal_cdf, precision
 from giveortake.privacy import ZCDP, GaussianDP, RenyiDP
 from tiers import tiered
@@ -85,7 +93,7 @@ def test_a_normal_law_on_any_grid_lies_between_its_two_sides(
     mu: float, step: float, epsilon: float, stride: int
 ) -> None:
     exact = Fraction(step)
-    grid = on_grid(loss.Normal(mu), exact, stride=stride, tail_mass=1e-13)
+    grid = on_grid(privacy_loss.Normal(mu), exact, stride=stride, tail_mass=1e-13)
     truth = normal_delta(mu, epsilon)
     assert grid_delta(grid, exact, epsilon, above=False) <= truth * (1 + 1e-9) + 1e-15
     assert truth <= grid_delta(grid, exact, epsilon, above=True) * (1 + 1e-9) + 1e-15
@@ -101,7 +109,7 @@ def test_a_normal_law_on_any_grid_lies_between_its_two_sides(
 def test_ramps_on_any_grid_lie_between_their_two_sides(
     size: Fraction, step: Fraction, epsilon: float, ends: bool
 ) -> None:
-    grid = on_grid(loss.Ramp(size, ends), step, tail_mass=1e-12)
+    grid = on_grid(privacy_loss.Ramp(size, ends), step, tail_mass=1e-12)
     if epsilon >= size:
         truth = 0.0
     elif ends:
@@ -116,7 +124,7 @@ def test_ramps_on_any_grid_lie_between_their_two_sides(
 @given(st.fractions(Fraction(1, 20), 3, max_denominator=60), st.fractions(Fraction(1, 99), 1, max_denominator=99))
 def test_upper_masses_keep_both_probabilities_of_a_law(size: Fraction, step: Fraction) -> None:
     """Connecting the dots keeps Σ P = 1 and Σ P e^−L = 1; merging keeps them with the merged losses."""
-    grid = on_grid(loss.Ramp(size, True), step, tail_mass=1e-12)
+    grid = on_grid(privacy_loss.Ramp(size, True), step, tail_mass=1e-12)
     points = losses(grid, step)
     assert float(np.sum(grid.upper)) == pytest.approx(1, abs=1e-9)
     assert float(np.sum(grid.upper * np.exp(-points))) == pytest.approx(1, abs=1e-9)
@@ -124,7 +132,7 @@ def test_upper_masses_keep_both_probabilities_of_a_law(size: Fraction, step: Fra
 
 
 def test_atoms_on_the_grid_stay_where_they_are() -> None:
-    law = loss.geometric(Fraction(5), 3)
+    law = privacy_loss.geometric(Fraction(5), 3)
     grid = on_grid(law, law.step, tail_mass=1e-12)
     assert grid.upper[:4] == pytest.approx(law.masses, rel=1e-12)
     assert np.max(np.abs(grid.excess)) < 1e-12
@@ -133,7 +141,7 @@ def test_atoms_on_the_grid_stay_where_they_are() -> None:
 @settings(max_examples=tiered(8, 20))
 @given(st.integers(2, 12), st.floats(0.01, 3))
 def test_tilted_sums_by_transform_equal_repeated_convolution(times: int, theta: float) -> None:
-    law = loss.categorical(Fraction(1, 3), 4)
+    law = privacy_loss.categorical(Fraction(1, 3), 4)
     step = Fraction(1, 3)
     grid = on_grid(law, step, tail_mass=1e-12)
     summed = TiltedSum([(grid, times)], step, theta, above=True, most=1 << 12)
@@ -150,7 +158,7 @@ def test_tilted_sums_by_transform_equal_repeated_convolution(times: int, theta: 
 @all_cases("promise", [ZCDP("0.5"), ZCDP("0.01"), RenyiDP({2: "0.1", 8: "0.4", 32: "1.6"})])
 @all_cases("delta", [1e-3, 1e-8])
 def test_a_curve_of_moments_on_a_grid_is_never_below_the_promise(promise: ZCDP | RenyiDP, delta: float) -> None:
-    low, high = bounds.epsilon_bounds([RepeatedLaw(GriddedCurve(promise), 1, known=False)], delta, delta)
+    low, high = convolution.epsilon_bounds([RepeatedLaw(GriddedCurve(promise), 1, known=False)], delta, delta)
     truth = float(promise.epsilon_at(Fraction(delta)))
     assert low == 0
     assert truth * (1 - 1e-6) <= high <= truth * 1.02
@@ -158,26 +166,26 @@ def test_a_curve_of_moments_on_a_grid_is_never_below_the_promise(promise: ZCDP |
 
 def test_what_doubles_cannot_tell_is_not_told() -> None:
     with pytest.raises(NotResolved):
-        bounds.epsilon_bounds([RepeatedLaw(GriddedLaw(loss.two_points(Fraction(2000))), 1)], 1e-6, 1e-6)
+        convolution.epsilon_bounds([RepeatedLaw(GriddedLaw(privacy_loss.two_points(Fraction(2000))), 1)], 1e-6, 1e-6)
     with pytest.raises(NotResolved):
-        bounds.epsilon_bounds([RepeatedLaw(GriddedLaw(loss.two_points(Fraction(1))), 2**60)], 1e-6, 1e-6)
+        convolution.epsilon_bounds([RepeatedLaw(GriddedLaw(privacy_loss.two_points(Fraction(1))), 2**60)], 1e-6, 1e-6)
 
 
 @all_cases("event", [events.Subsampled(events.Pure(2), "0.9"), events.Subsampled(events.Gaussian(1), "0.2")])
 def test_sampled_releases_are_priced_both_for_adding_and_for_removing(
     event: events.Subsampled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bundle, directions, sampled = flattened(events.Repeated(event, 3)), set[bool](), loss.Sampled
+    bundle, directions, sampled = flattened(events.Repeated(event, 3)), set[bool](), privacy_loss.Sampled
 
-    def recorded(law: loss.Law, rate: Fraction, removing: bool) -> loss.Law:
+    def recorded(law: privacy_loss.Law, rate: Fraction, removing: bool) -> privacy_loss.Law:
         directions.add(removing)
         return sampled(law, rate, removing)
 
     with monkeypatch.context() as patched:
-        patched.setattr(loss, "Sampled", recorded)
+        patched.setattr(privacy_loss, "Sampled", recorded)
         high = bundle_delta(bundle, Fraction(1, 5)).high
     assert directions == {True, False}
     ((law, rate), times) = next(iter(bundle.sampled.items()))
     for removing in (True, False):
-        losses = RepeatedLaw(GriddedLaw(loss.Sampled(law, rate, removing)), times)
-        assert bounds.delta_bounds([losses], 0.2, 0.2)[0] <= high
+        losses = RepeatedLaw(GriddedLaw(privacy_loss.Sampled(law, rate, removing)), times)
+        assert convolution.delta_bounds([losses], 0.2, 0.2)[0] <= high
