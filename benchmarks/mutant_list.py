@@ -644,7 +644,7 @@ _IDENTITY = (
     ),
     _mutant(
         "a document is read with a public table that holds something else now",
-        "plan/catalog.py",
+        "plan/question.py",
         'if public.fingerprint != document["fingerprint"]:',
         "if False:",
         "plan/test_plan_documents",

@@ -12,10 +12,11 @@ import pytest
 from cases import all_cases
 from giveortake.codec import tag_of
 from giveortake.errors import SensitiveValue
-from giveortake.mechanisms import Laplace, Sensitive, tails
+from giveortake.mechanisms import Laplace, Sensitive
+from giveortake.mechanisms import additive as tails
+from giveortake.mechanisms.additive import LaplaceTail, quantile
 from giveortake.mechanisms.mechanism import BoundedIntegers, PrefixStrategy
 from giveortake.mechanisms.prefix_sums import ConsistentTree, SquareRoot
-from giveortake.mechanisms.tails import LaplaceTail, quantile
 
 SIZES = [1, 2, 7, 33, 100, 500, 1000, 1024]
 STRATEGIES: list[PrefixStrategy] = [

@@ -9,8 +9,8 @@ import pytest
 from scipy import integrate, special, stats
 
 from cases import all_cases
-from giveortake.mechanisms import tails
-from giveortake.mechanisms.tails import LaplaceTail, NormalTail, Tail, chance, plausible, quantile
+from giveortake.mechanisms import additive as tails
+from giveortake.mechanisms.additive import LaplaceTail, NormalTail, Tail, chance, plausible, quantile
 
 
 def _tail(terms: list[Tail], t: float) -> float:

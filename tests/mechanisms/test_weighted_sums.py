@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from cases import all_cases
-from giveortake.mechanisms.tails import reach
+from giveortake.mechanisms.additive import reach
 from statistics_of_draws import ALPHA
 
 WEIGHTS = {

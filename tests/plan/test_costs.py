@@ -27,7 +27,7 @@ from giveortake.plan import (
     Scan,
     Union,
 )
-from giveortake.plan.domains import USUAL_CHARACTERS
+from giveortake.plan.expressions import USUAL_CHARACTERS
 from giveortake.plan.relations import MOST_MADE, require_few_matches
 
 TABLE = PrivateTable(

@@ -13,8 +13,8 @@ import giveortake as gt
 from asked_tables import CATALOG, table
 from giveortake import frame, sql
 from giveortake.engines.sql.printer import PRINTED
-from giveortake.plan.aggregates import AGGREGATES
 from giveortake.plan.functions import CASTS, FUNCTIONS
+from giveortake.plan.relations import AGGREGATES
 from giveortake.sql.rows import OUR_OWN, OUR_OWN_AGGREGATES, Text
 
 TEXTS = {"lower", "upper", "trim", "length"}

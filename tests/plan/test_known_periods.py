@@ -11,7 +11,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.plan import Call, ColumnReference, Domain, Kind, Literal
-from giveortake.plan.domains import first_day
+from giveortake.plan.expressions import first_day
 from giveortake.session import Session
 
 FIRST, LAST = dt.date(2023, 12, 29), dt.date(2024, 3, 2)

@@ -32,8 +32,8 @@ import numpy as np
 
 from giveortake.accounting import privacy_loss
 from giveortake.caching import cached
-from giveortake.mechanisms import tails
-from giveortake.mechanisms.tails import LaplaceTail, NormalTail
+from giveortake.mechanisms import additive as tails
+from giveortake.mechanisms.additive import LaplaceTail, NormalTail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     from giveortake.compile.formulas import Linear
     from giveortake.compile.noisy_measures import Combined, Decided
+    from giveortake.mechanisms.additive import Tail
     from giveortake.mechanisms.mechanism import PrefixStrategy
-    from giveortake.mechanisms.tails import Tail
 
     Floats: TypeAlias = npt.NDArray[np.float64]
     Whole: TypeAlias = npt.NDArray[np.int64]

@@ -12,8 +12,7 @@ from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import rational
 from giveortake.plan import Call, ColumnReference, Expression, Literal, Value
 from giveortake.plan.describe import with_article
-from giveortake.plan.domains import plain_text_or_time
-from giveortake.plan.expressions import is_missing
+from giveortake.plan.expressions import is_missing, plain_text_or_time
 from giveortake.plan.functions import CASTS
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from giveortake.errors import QueryRefused, did_you_mean
 from giveortake.plan import Filter, Literal
-from giveortake.plan.domains import Domain
-from giveortake.plan.expressions import Call, ColumnReference, is_missing
+from giveortake.plan.expressions import Call, ColumnReference, Domain, is_missing
 from giveortake.plan.functions import FUNCTIONS
 from giveortake.plan.relations import Derive, JoinPersons, PerPerson, Scan, Unary
 
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from giveortake.plan import Aggregate
-    from giveortake.plan.domains import Schema
-    from giveortake.plan.expressions import Expression
+    from giveortake.plan.expressions import Expression, Schema
     from giveortake.plan.question import Question
     from giveortake.plan.relations import Relation
 

@@ -1,8 +1,4 @@
-"""Dates and times: moved by a constant, subtracted, named, and written as ISO texts.
-
-- Domains of dates and times moved by a constant, of differences between two, and of their names.
-- Dates and times that a question writes as ISO texts: '2024-01-31', '2024-01-31 12:00'.
-"""
+"""Dates and times: moved by a constant, subtracted, named, and written as ISO texts such as 2024-01-31 12:00."""
 
 from __future__ import annotations
 
@@ -11,11 +7,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from giveortake.errors import QueryRefused
-from giveortake.plan.domains import Domain, Kind, Value, any_nullable
 from giveortake.plan.expressions import (
     CSV_HINT,
     Call,
+    Domain,
+    Kind,
     Literal,
+    Value,
+    any_nullable,
     kinds_only,
     literal_number,
     literal_text,
@@ -25,8 +24,7 @@ from giveortake.plan.expressions import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from giveortake.plan.domains import Schema
-    from giveortake.plan.expressions import Expression
+    from giveortake.plan.expressions import Expression, Schema
     from giveortake.plan.numbers import Rule
 
 

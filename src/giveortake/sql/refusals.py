@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sqlglot.errors import SqlglotError
 
     from giveortake.plan import Catalog
-    from giveortake.plan.domains import Domain
+    from giveortake.plan.expressions import Domain
 
 
 _EXAMPLE_NAMES = re.compile(r"\b(trips|user_id|amount|region)\b")

@@ -24,8 +24,8 @@ from sqlglot.dialects.duckdb import DuckDB
 from giveortake.errors import InvalidParameter, QueryRefused, did_you_mean
 from giveortake.exact import rational
 from giveortake.plan import Call, ColumnReference, Expression, Kind, Literal, require_few_steps, require_name
-from giveortake.plan.aggregates import AGGREGATES as AGGREGATE_FUNCTIONS
 from giveortake.plan.functions import CASTS, FUNCTIONS
+from giveortake.plan.relations import AGGREGATES as AGGREGATE_FUNCTIONS
 from giveortake.plan.relations import unasked_column
 from giveortake.plan.times import MOMENTS, UNITS, as_moment, compared, moment
 from giveortake.sql.refusals import allow, in_sql, refuse
