@@ -16,7 +16,6 @@ from cases import all_cases
 from giveortake.accounting import Interval, convolution, delta_interval, epsilon_interval, events
 from giveortake.accounting import privacy_loss as laws
 from giveortake.accounting.convolution import RepeatedLaw
-from giveortake.accounting.privacy_loss import GriddedLaw
 from giveortake.exact import precision
 from giveortake.privacy import GaussianDP
 from tiers import tiered
@@ -87,7 +86,7 @@ def test_the_interval_of_equal_responses_is_narrow(k: int) -> None:
 
 
 def grid_only(law: laws.Law, times: int, delta: float) -> Interval:
-    low, high = convolution.epsilon_bounds([RepeatedLaw(GriddedLaw(law), times)], delta, delta)
+    low, high = convolution.epsilon_bounds([RepeatedLaw(law, times)], delta, delta)
     return Interval(Fraction(low), Fraction(high))
 
 
@@ -165,7 +164,7 @@ def test_two_sampled_gaussian_releases_follow_the_integral(
         density, lambda x: full_delta(rate, sigma, epsilon - loss(x), removing), (-9 * sigma, 1 + 9 * sigma)
     )
     law = laws.Sampled(laws.Normal(1 / sigma), Fraction(rate), removing)
-    low, high = convolution.delta_bounds([RepeatedLaw(GriddedLaw(law), 2)], epsilon, epsilon)
+    low, high = convolution.delta_bounds([RepeatedLaw(law, 2)], epsilon, epsilon)
     assert low <= truth * (1 + 1e-7)
     assert high >= truth * (1 - 1e-7)
     assert high - low < 0.02 * truth + 1e-12

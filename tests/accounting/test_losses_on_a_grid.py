@@ -20,7 +20,6 @@ from giveortake.accounting.privacy_loss import (
     NARROW,
     TAIL_ERROR,
     GriddedCurve,
-    GriddedLaw,
     GridLaw,
     NotResolved,
     narrow,
@@ -166,9 +165,9 @@ def test_a_curve_of_moments_on_a_grid_is_never_below_the_promise(promise: ZCDP |
 
 def test_what_doubles_cannot_tell_is_not_told() -> None:
     with pytest.raises(NotResolved):
-        convolution.epsilon_bounds([RepeatedLaw(GriddedLaw(privacy_loss.two_points(Fraction(2000))), 1)], 1e-6, 1e-6)
+        convolution.epsilon_bounds([RepeatedLaw(privacy_loss.two_points(Fraction(2000)), 1)], 1e-6, 1e-6)
     with pytest.raises(NotResolved):
-        convolution.epsilon_bounds([RepeatedLaw(GriddedLaw(privacy_loss.two_points(Fraction(1))), 2**60)], 1e-6, 1e-6)
+        convolution.epsilon_bounds([RepeatedLaw(privacy_loss.two_points(Fraction(1)), 2**60)], 1e-6, 1e-6)
 
 
 @all_cases("event", [events.Subsampled(events.Pure(2), "0.9"), events.Subsampled(events.Gaussian(1), "0.2")])
@@ -187,5 +186,5 @@ def test_sampled_releases_are_priced_both_for_adding_and_for_removing(
     assert directions == {True, False}
     ((law, rate), times) = next(iter(bundle.sampled.items()))
     for removing in (True, False):
-        losses = RepeatedLaw(GriddedLaw(privacy_loss.Sampled(law, rate, removing)), times)
+        losses = RepeatedLaw(privacy_loss.Sampled(law, rate, removing), times)
         assert convolution.delta_bounds([losses], 0.2, 0.2)[0] <= high

@@ -42,7 +42,6 @@ from giveortake.accounting.privacy_loss import (
     TINY,
     UNIT,
     GriddedCurve,
-    GriddedLaw,
     NotResolved,
     two_points,
 )
@@ -523,10 +522,10 @@ def _pair(epsilon: Fraction, bundle: Bundle) -> ApproxDP | None:
 def _directions(bundle: Bundle) -> list[list[RepeatedLaw]]:
     """The laws of the losses when a unit is removed, and when one is added where that differs."""
     is_one = bundle.is_one_maximum()
-    common = [RepeatedLaw(GriddedLaw(law), times) for law, times in bundle.losses.items()]
-    common += [RepeatedLaw(GriddedLaw(law), times, known=is_one) for law, times in bundle.worst.items()]
+    common = [RepeatedLaw(law, times) for law, times in bundle.losses.items()]
+    common += [RepeatedLaw(law, times, known=is_one) for law, times in bundle.worst.items()]
     if bundle.mu_squared:
-        common.append(RepeatedLaw(GriddedLaw(privacy_loss.Normal(float(bundle.mu()))), 1))
+        common.append(RepeatedLaw(privacy_loss.Normal(float(bundle.mu())), 1))
     moments = bundle.moment_promise()
     if moments is not None:
         common.append(RepeatedLaw(GriddedCurve(moments), 1, known=False))
@@ -535,7 +534,7 @@ def _directions(bundle: Bundle) -> list[list[RepeatedLaw]]:
     return [
         common
         + [
-            RepeatedLaw(GriddedLaw(privacy_loss.Sampled(law, rate, way)), times, known=is_one or law.attained)
+            RepeatedLaw(privacy_loss.Sampled(law, rate, way), times, known=is_one or law.attained)
             for (law, rate), times in bundle.sampled.items()
         ]
         for way in (True, False)
@@ -829,7 +828,9 @@ def calibrate(noise: Noise, budget: Guarantee, *, releases: int = 1, rate: Numbe
         case ZCDP(rho=rho) if noise == "gaussian" and share == 1:
             return _root(count) / sqrt_down(2 * rho)
         case ApproxDP(epsilon=epsilon, delta=delta):
-            return _least(lambda multiplier: _fits(_event(noise, multiplier, count, share), epsilon, delta))
+            return _least(
+                lambda multiplier: delta_interval(_event(noise, multiplier, count, share), epsilon).high <= delta
+            )
     raise Unprovable(
         f"{noise} noise is not calibrated to {type(budget).__name__}" + (" after sampling" if share < 1 else ""),
         hint="state the budget as ApproxDP(epsilon, delta)",
@@ -845,10 +846,6 @@ def _root(count: int) -> Fraction:
 def _event(noise: Noise, multiplier: Fraction, count: int, share: Fraction) -> events.Event:
     release = events.Laplace(multiplier) if noise == "laplace" else events.Gaussian(multiplier)
     return events.Repeated(release if share == 1 else events.Subsampled(release, share), count)
-
-
-def _fits(event: events.Event, epsilon: Fraction, delta: Fraction) -> bool:
-    return delta_interval(event, epsilon).high <= delta
 
 
 def _least(fits: Callable[[Fraction], bool]) -> Fraction:

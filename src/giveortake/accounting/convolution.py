@@ -34,7 +34,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -55,7 +55,7 @@ from giveortake.accounting.privacy_loss import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from giveortake.accounting.privacy_loss import GridLaw
+    from giveortake.accounting.privacy_loss import GriddedCurve, GridLaw, Law
 
 
 _NEGLIGIBLE = -60.0  # e^−60: frequencies below it are left out
@@ -250,35 +250,12 @@ _FINEST = 1e-300  # a common lattice finer than this is as good as none
 _FAR = 100.0  # a factor of e^100 before the expectation: the tilt suits another ε, and there is no bound
 
 
-class Gridded(Protocol):
-    """A law or a curve that can be put on a grid."""
-
-    @property
-    def lattice(self) -> Fraction | None:
-        """The step of the lattice that its atoms lie on; None without atoms or without such a lattice."""
-        ...
-
-    @property
-    def smooth(self) -> bool:
-        """Whether it has a continuous part."""
-        ...
-
-    @property
-    def reach(self) -> float:
-        """Twice the greatest loss, apart from negligible tails."""
-        ...
-
-    def on(self, step: Fraction, stride: int, tail_mass: float) -> GridLaw:
-        """This law on a grid; up to `tail_mass` of its probability may be moved to an infinite loss."""
-        ...
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class RepeatedLaw:
     """A law and how often it occurs; `known` if it is exact, so that it counts in lower bounds too."""
 
-    law: Gridded
+    law: Law | GriddedCurve
     count: int
     known: bool = True
 
@@ -528,16 +505,8 @@ def _shortfall(laws: Sequence[TiltedLaw]) -> Shortfall:
 
 
 def _common_step(lattices: list[Fraction]) -> Fraction | None:
+    """The widest step that divides all of them."""
     if not lattices:
         return None
-    common = lattices[0]
-    for lattice in lattices[1:]:
-        denominator = math.lcm(common.denominator, lattice.denominator)
-        common = Fraction(
-            math.gcd(
-                common.numerator * (denominator // common.denominator),
-                lattice.numerator * (denominator // lattice.denominator),
-            ),
-            denominator,
-        )
-    return common
+    denominator = math.lcm(*(lattice.denominator for lattice in lattices))
+    return Fraction(math.gcd(*(int(lattice * denominator) for lattice in lattices)), denominator)

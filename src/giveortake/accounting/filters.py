@@ -603,7 +603,6 @@ Contestant: TypeAlias = "tuple[Currency, Fraction]"  # what it adds up, and the 
 _KEYS = Fraction(1, 10)  # of δ, unless said otherwise
 _BEST_ORDER, _GAUSSIAN, _LARGER_ORDERS = Fraction(22, 36), Fraction(8, 36), Fraction(3, 36)  # of the rest of δ
 _FACTORS = (2, 5)  # how much larger the larger orders are
-_SIXTEENTHS = range(16, 32)
 
 
 @final

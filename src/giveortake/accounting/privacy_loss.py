@@ -203,6 +203,25 @@ class Law(ABC):
     def between(self, bounds: Floats) -> Cells:
         """The continuous part in (b₀, b₁], (b₁, b₂], …; the first and last bound may be infinite."""
 
+    @property
+    def lattice(self) -> Fraction | None:
+        """The step of the lattice that its atoms lie on; None without atoms or without such a lattice."""
+        return None if self.atoms is None else self.atoms.step
+
+    @property
+    def smooth(self) -> bool:
+        """Whether it has a continuous part."""
+        return self.span(_NEGLIGIBLE_MASS) is not None
+
+    @property
+    def reach(self) -> float:
+        """Twice the greatest loss, apart from negligible tails."""
+        return 2 * max(1e-300, *map(abs, _ends(self, _NEGLIGIBLE_MASS)))
+
+    def on(self, step: Fraction, stride: int, tail_mass: float) -> GridLaw:
+        """This law on a grid; up to `tail_mass` of its probability may be moved to an infinite loss."""
+        return on_grid(self, step, stride=stride, tail_mass=tail_mass)
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -574,32 +593,6 @@ def _exact_indices(atoms: Atoms, origin: Fraction, wide: Fraction) -> Indices | 
 
 _NEGLIGIBLE_MASS = 1e-14  # of a law, when its width is judged
 _CURVE_POINTS = 192
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class GriddedLaw:
-    """A law of the privacy loss, to be put on a grid."""
-
-    law: Law
-
-    @property
-    def lattice(self) -> Fraction | None:
-        return None if self.law.atoms is None else self.law.atoms.step
-
-    @property
-    def smooth(self) -> bool:
-        return self.law.span(_NEGLIGIBLE_MASS) is not None
-
-    @property
-    def reach(self) -> float:
-        ends = list(self.law.span(_NEGLIGIBLE_MASS) or ())
-        if self.law.atoms is not None:
-            ends += [float(self.law.atoms.losses[0]), float(self.law.atoms.losses[-1])]
-        return 2 * max(1e-300, *map(abs, ends))
-
-    def on(self, step: Fraction, stride: int, tail_mass: float) -> GridLaw:
-        return on_grid(self.law, step, stride=stride, tail_mass=tail_mass)
 
 
 @final

@@ -214,7 +214,7 @@ def _laplace_tail(away: Floats, scales: Sequence[Floats], deviation: Floats | No
         return _exponential(t, scales[0], deviation)
     if len(scales) > _MOST:
         return _moment_bound(t, scales, np.zeros_like(t) if deviation is None else deviation)
-    apart = _ordered([np.broadcast_to(scale, t.shape) for scale in scales])
+    apart = list(np.sort([np.broadcast_to(scale, t.shape) for scale in scales], axis=0))
     greatest = apart[-1]
     least = greatest * 1e-6
     nothing = np.where(t > 0, 0.0, 1.0) if deviation is None else _normal_tail(t, [deviation])
@@ -236,16 +236,6 @@ def _laplace_tail(away: Floats, scales: Sequence[Floats], deviation: Floats | No
             if deviation is not None:  # parts are large and of either sign, and each is off by its rounding
                 doubt = doubt + np.abs(part) * _ROUNDING
     return np.where(greatest > 0, np.minimum(np.maximum(tail + doubt, 0.0), 1.0), nothing)
-
-
-def _ordered(scales: list[Floats]) -> list[Floats]:
-    """Sort several numbers in every place, the least first. They are few: neighbours are exchanged."""
-    ordered = list(scales)
-    for end in range(len(ordered) - 1, 0, -1):
-        for index in range(end):
-            left, right = ordered[index : index + 2]
-            ordered[index : index + 2] = np.minimum(left, right), np.maximum(left, right)
-    return ordered
 
 
 def _exponential(t: Floats, scale: Floats, deviation: Floats | None = None) -> Floats:

@@ -451,17 +451,6 @@ def _plain(name: str, value: object) -> Value:
     raise InvalidParameter(f"domains[{name!r}]", value, f"holds a {type(value).__name__}, which cannot be a key")
 
 
-_STORED_TYPES = {
-    type(None): "NoneType",
-    bool: "bool",
-    int: "int",
-    Fraction: "Fraction",
-    str: "str",
-    dt.date: "date",
-    dt.datetime: "datetime",
-}
-
-
 def _kind_of(value: Value) -> Kind:
     match value:
         case bool():

@@ -87,16 +87,12 @@ _FEATURES = {
     AggregateKind.MINIMUM,
     AggregateKind.MAXIMUM,
 }
-_OF_PAIRS = (True, False, True)
-_SHAPES = {  # whether an aggregate has an expression, a fraction, and a second expression
-    AggregateKind.COUNT_ROWS: (False, False, False),
-    AggregateKind.COUNT_PERSONS: (False, False, False),
-    AggregateKind.QUANTILE: (True, True, False),
-    AggregateKind.COVARIANCE: _OF_PAIRS,
-    AggregateKind.SAMPLE_COVARIANCE: _OF_PAIRS,
-    AggregateKind.CORRELATION: _OF_PAIRS,
-    AggregateKind.SLOPE: _OF_PAIRS,
-    AggregateKind.INTERCEPT: _OF_PAIRS,
+_OF_PAIRS = {
+    AggregateKind.COVARIANCE,
+    AggregateKind.SAMPLE_COVARIANCE,
+    AggregateKind.CORRELATION,
+    AggregateKind.SLOPE,
+    AggregateKind.INTERCEPT,
 }
 
 
@@ -114,8 +110,12 @@ class Aggregate:
     beside: Expression | None = None
 
     def __post_init__(self) -> None:
-        shape = (self.expression is not None, self.quantile is not None, self.beside is not None)
-        if shape != _SHAPES.get(self.kind, (True, False, False)):
+        is_of_rows = self.kind in {AggregateKind.COUNT_ROWS, AggregateKind.COUNT_PERSONS}
+        if (
+            (self.expression is None) != is_of_rows
+            or (self.quantile is not None) != (self.kind is AggregateKind.QUANTILE)
+            or (self.beside is not None) != (self.kind in _OF_PAIRS)
+        ):
             raise QueryRefused(f"a {self.kind} is not of that", hint="SELECT SUM(amount), CORR(amount, age) FROM trips")
         for expression in self.expressions:
             require_shallow(expression)
@@ -214,38 +214,39 @@ class AggregateFunction:
     """An aggregate function of one or two expressions, for SQL and frames."""
 
     sql: tuple[str, ...]  # how SQL spells it
-    label: str  # the name of a column without a stated one
     build: Callable[..., Aggregate]
     arguments: int = 1
 
+    @property
+    def label(self) -> str:
+        """The name of a column without a stated one."""
+        return self.sql[0].lower()
+
+
+def _of_one(kind: AggregateKind, *sql: str, quantile: Fraction | None = None) -> AggregateFunction:
+    return AggregateFunction(sql, partial(Aggregate, kind, quantile=quantile))
+
 
 def _of_pairs(kind: AggregateKind, sql: str) -> AggregateFunction:
-    def build(y: Expression, x: Expression) -> Aggregate:
-        return Aggregate(kind, y, beside=x)
-
-    return AggregateFunction((sql,), sql.lower(), build, arguments=2)
+    return AggregateFunction((sql,), lambda y, x: Aggregate(kind, y, beside=x), arguments=2)
 
 
 AGGREGATES = {  # by their names in frames; COUNT(*), COUNT(DISTINCT …) and quantiles have forms of their own
-    "sum": AggregateFunction(("SUM",), "sum", partial(Aggregate, AggregateKind.SUM)),
-    "mean": AggregateFunction(("AVG", "MEAN"), "avg", partial(Aggregate, AggregateKind.MEAN)),
-    "variance": AggregateFunction(("VARIANCE", "VAR_POP"), "variance", partial(Aggregate, AggregateKind.VARIANCE)),
-    "stddev": AggregateFunction(("STDDEV", "STDDEV_POP"), "stddev", partial(Aggregate, AggregateKind.DEVIATION)),
-    "sample_variance": AggregateFunction(("VAR_SAMP",), "var_samp", partial(Aggregate, AggregateKind.SAMPLE_VARIANCE)),
-    "sample_stddev": AggregateFunction(
-        ("STDDEV_SAMP",), "stddev_samp", partial(Aggregate, AggregateKind.SAMPLE_DEVIATION)
-    ),
-    "minimum": AggregateFunction(("MIN",), "min", partial(Aggregate, AggregateKind.MINIMUM)),
-    "maximum": AggregateFunction(("MAX",), "max", partial(Aggregate, AggregateKind.MAXIMUM)),
-    "median": AggregateFunction(
-        ("MEDIAN",), "median", partial(Aggregate, AggregateKind.QUANTILE, quantile=Fraction(1, 2))
-    ),
+    "sum": _of_one(AggregateKind.SUM, "SUM"),
+    "mean": _of_one(AggregateKind.MEAN, "AVG", "MEAN"),
+    "variance": _of_one(AggregateKind.VARIANCE, "VARIANCE", "VAR_POP"),
+    "stddev": _of_one(AggregateKind.DEVIATION, "STDDEV", "STDDEV_POP"),
+    "sample_variance": _of_one(AggregateKind.SAMPLE_VARIANCE, "VAR_SAMP"),
+    "sample_stddev": _of_one(AggregateKind.SAMPLE_DEVIATION, "STDDEV_SAMP"),
+    "minimum": _of_one(AggregateKind.MINIMUM, "MIN"),
+    "maximum": _of_one(AggregateKind.MAXIMUM, "MAX"),
+    "median": _of_one(AggregateKind.QUANTILE, "MEDIAN", quantile=Fraction(1, 2)),
     "corr": _of_pairs(AggregateKind.CORRELATION, "CORR"),
     "covar_pop": _of_pairs(AggregateKind.COVARIANCE, "COVAR_POP"),
     "covar_samp": _of_pairs(AggregateKind.SAMPLE_COVARIANCE, "COVAR_SAMP"),
     "regr_slope": _of_pairs(AggregateKind.SLOPE, "REGR_SLOPE"),
     "regr_intercept": _of_pairs(AggregateKind.INTERCEPT, "REGR_INTERCEPT"),
-    "count_if": AggregateFunction(("COUNT_IF", "COUNTIF"), "count_if", count_if),
+    "count_if": AggregateFunction(("COUNT_IF", "COUNTIF"), count_if),
 }
 
 

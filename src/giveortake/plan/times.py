@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from calendar import monthrange
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -109,13 +110,7 @@ def _moved(name: str, day: dt.date, by: int) -> dt.date | None:
     year, month = divmod(day.year * 12 + day.month - 1 + by, 12)
     if not dt.MINYEAR <= year <= dt.MAXYEAR:
         return None
-    return dt.date(year, month + 1, min(day.day, _days_in(year, month + 1)))
-
-
-def _days_in(year: int, month: int) -> int:
-    if month == 12:
-        return 31
-    return (dt.date(year, month + 1, 1) - dt.timedelta(1)).day
+    return dt.date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
 def before_moving(name: str, by: int, kind: Kind) -> tuple[dt.date, dt.date]:
@@ -123,7 +118,7 @@ def before_moving(name: str, by: int, kind: Kind) -> tuple[dt.date, dt.date]:
     if name == "add_months":
         first, last = max(12, 12 - by), min(12 * (dt.MAXYEAR + 1), 12 * (dt.MAXYEAR + 1) - by) - 1
         low = dt.date(first // 12, first % 12 + 1, 1)
-        high = dt.date(last // 12, last % 12 + 1, _days_in(last // 12, last % 12 + 1))
+        high = dt.date(last // 12, last % 12 + 1, monthrange(last // 12, last % 12 + 1)[1])
     elif name == "add_days":
         low, high = (dt.date.fromordinal(end) for end in (max(_FIRST, _FIRST - by), min(_LAST, _LAST - by)))
     else:

@@ -19,7 +19,7 @@ from fractions import Fraction
 from functools import reduce
 from heapq import nlargest
 from math import isqrt
-from typing import TYPE_CHECKING, Any, ClassVar, Self, final
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, final
 
 from giveortake import codec
 from giveortake.caching import cached
@@ -599,6 +599,8 @@ def _where_it_turns_positive(increasing: Callable[[float], float]) -> Fraction:
     return Fraction(math.exp(high)).limit_denominator(10**9) if -20 < high < 20 else Fraction(math.exp(high))
 
 
+T = TypeVar("T")
+
 _FAR = 40  # Φ(−40) < 1e-300: beyond this many standard deviations the curve is 0 or 1 for all purposes
 _STEPS = 72  # of bisection: to 2^-65 of a standard deviation, or 2^-72 of μ
 _SPARE_BITS = 256
@@ -726,50 +728,53 @@ def gaussian_mu(epsilon: Number, delta: Number) -> Fraction:
 
 @cached(4096)
 def _gaussian_mu(epsilon: Fraction, allowed: Fraction) -> Fraction:
-    """`gaussian_mu`, near a guess if the curve certainly crosses there, else by bisection: the result is the same."""
-    mu = _near_guess(epsilon, allowed)
-    return _bisected_mu(epsilon, allowed) if mu is None else mu
+    """`gaussian_mu`: the power of two below it, and the bits after that; a guess spares most of the search."""
 
+    def holds(mu: Fraction) -> bool:
+        return _certainly_implies(mu, epsilon, allowed)
 
-def _bisected_mu(epsilon: Fraction, allowed: Fraction) -> Fraction:
-    """`gaussian_mu` by bisection: the power of two below it first, then the bits after that."""
-    low, high = -2048, 2048
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _certainly_implies(Fraction(2) ** middle, epsilon, allowed):
-            low = middle
-        else:
-            high = middle
-    scale, least, most = Fraction(2) ** low, 2**_STEPS, 2 ** (_STEPS + 1)
-    while most - least > 1:
-        middle = (least + most) // 2
-        if _certainly_implies(scale * Fraction(middle, 2**_STEPS), epsilon, allowed):
-            least = middle
-        else:
-            most = middle
-    return scale * Fraction(least, 2**_STEPS)
-
-
-def _near_guess(epsilon: Fraction, allowed: Fraction) -> Fraction | None:
-    """`gaussian_mu` if it lies at a guess or one step beside it, and one step more is certainly too much; else None.
-
-    The curve increases with μ, so there is one such place: what is found is what bisection finds, in a tenth of the
-    time. No promise depends on the guess.
-    """
-    try:
+    def guessed() -> tuple[Fraction, int]:
         guess = _guessed_mu(epsilon, allowed)
         scale = Fraction(2) ** (math.frexp(guess)[1] - 1)
-        first = int(guess / scale * 2**_STEPS)
+        return scale, int(guess / scale * first)
+
+    first = 2**_STEPS
+    guess = _guess(guessed)
+    if guess is not None:
+        octave, near = guess
+        step = _beside(near, lambda step: holds(octave * Fraction(step, first)), first, 2 * first)
+        if step is not None:
+            return octave * Fraction(step, first)
+    scale = Fraction(2) ** _last(-2048, 2048, lambda power: holds(Fraction(2) ** power))
+    return scale * Fraction(_last(first, 2 * first, lambda step: holds(scale * Fraction(step, first))), first)
+
+
+def _guess(guess: Callable[[], T]) -> T | None:
+    """What a guess in doubles finds, None where they fail; no promise depends on it."""
+    try:
+        return guess()
     except (ArithmeticError, ValueError):
         return None
 
-    def holds(step: int) -> bool:
-        return _certainly_implies(scale * Fraction(step, 2**_STEPS), epsilon, allowed)
 
-    for step in (first, first - 1, first + 1):
-        if 2**_STEPS <= step < 2 ** (_STEPS + 1) and holds(step) and not holds(step + 1):
-            return scale * Fraction(step, 2**_STEPS)
+def _beside(guess: int, holds: Callable[[int], bool], low: int, high: int) -> int | None:
+    """`_last` if it is the guess or a number beside it; else None.
+
+    The statement is true up to some number: where it holds and fails one further is what bisection finds, in a tenth
+    of the time.
+    """
+    for step in (guess, guess - 1, guess + 1):
+        if low <= step < high and holds(step) and not holds(step + 1):
+            return step
     return None
+
+
+def _last(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """The last number from `low` on for which a statement holds that fails at `high`, by bisection."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
 
 
 def rough_mu(epsilon: float, delta: float) -> float:
@@ -811,35 +816,13 @@ def _gaussian_epsilon(mu: Fraction, delta: Fraction) -> Fraction:
     if _certainly_implies(mu, Fraction(0), delta):
         return Fraction(0)
     start = max(-mu / 2, Fraction(-_FAR))
-    step = _near_guessed_step(mu, start, delta)
-    return _epsilon_at_distance(mu, start, _bisected_step(mu, start, delta) if step is None else step)
 
+    def exceeds(step: int) -> bool:
+        return not _certainly_implies(mu, _epsilon_at_distance(mu, start, step), delta)
 
-def _bisected_step(mu: Fraction, start: Fraction, delta: Fraction) -> int:
-    low, high = 0, 1 << _STEPS
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _certainly_implies(mu, _epsilon_at_distance(mu, start, middle), delta):
-            high = middle
-        else:
-            low = middle
-    return high
-
-
-def _near_guessed_step(mu: Fraction, start: Fraction, delta: Fraction) -> int | None:
-    """The step that `_bisected_step` finds, if it lies at a guess or one step beside it; else None."""
-    try:
-        first = _guessed_step(mu, start, delta)
-    except (ArithmeticError, ValueError):
-        return None
-
-    def holds(step: int) -> bool:
-        return _certainly_implies(mu, _epsilon_at_distance(mu, start, step), delta)
-
-    for step in (first, first + 1, first - 1):
-        if step - 1 > 0 and step < 2**_STEPS and holds(step) and not holds(step - 1):
-            return step
-    return None
+    guess, end = _guess(lambda: _guessed_step(mu, start, delta)), 2**_STEPS
+    step = None if guess is None else _beside(guess - 1, exceeds, 1, end - 1)
+    return _epsilon_at_distance(mu, start, 1 + (_last(0, end, exceeds) if step is None else step))
 
 
 def _guessed_step(mu: Fraction, start: Fraction, delta: Fraction) -> int:

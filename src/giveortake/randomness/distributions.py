@@ -320,14 +320,14 @@ _WORD_SUFFICES = 1 << 20  # scales up to here rarely need more digits than a wor
 def rounded_laplace(scale: Fraction, size: int, entropy: Entropy) -> IntArray:
     """Independent draws of a continuous Laplace variable of that scale, rounded to the nearest integer."""
     if size > _FEW and scale > WIDEST_LAPLACE:
-        return _wide_laplace(scale, size, entropy)
+        return _signed(_wide_exponential(scale, size, entropy, rounding=True), entropy)
     return _draw(scale, size, entropy, rounding=True)
 
 
 def geometric(scale: Fraction, size: int, entropy: Entropy) -> IntArray:
     """Independent draws of a geometric variable: P[G ≥ k] = exp(−k / scale) for whole k ≥ 0."""
     if size > _FEW and scale > WIDEST_LAPLACE:
-        return _wide_geometric(scale, size, entropy)
+        return narrowed(_wide_exponential(scale, size, entropy, rounding=False))
     return _draw(scale, size, entropy, rounding=False)
 
 
@@ -488,16 +488,6 @@ _COARSE_BITS = 20  # scale of the block numbers: between 2^19 and 2^20
 _FLOAT_ERROR = 2.0**-50
 
 
-def _wide_laplace(scale: Fraction, size: int, entropy: Entropy) -> IntArray:
-    """±⌊scale · E + ½⌋ for exponential E."""
-    return _signed(_wide_exponential(scale, size, entropy, rounding=True), entropy)
-
-
-def _wide_geometric(scale: Fraction, size: int, entropy: Entropy) -> IntArray:
-    """⌊scale · E⌋ for exponential E."""
-    return narrowed(_wide_exponential(scale, size, entropy, rounding=False))
-
-
 def _wide_normal(sigma: Fraction, size: int, entropy: Entropy) -> IntArray:
     """±⌊sigma · |Z| + ½⌋ for standard normal Z."""
     shift, coarse = _split(sigma)
@@ -515,7 +505,7 @@ def _wide_normal(sigma: Fraction, size: int, entropy: Entropy) -> IntArray:
 
 
 def _wide_exponential(scale: Fraction, size: int, entropy: Entropy, *, rounding: bool) -> IntArray:
-
+    """⌊scale · E + ½⌋ if rounding, else ⌊scale · E⌋, for exponential E."""
     shift, coarse = _split(scale)
     blocks = geometric(coarse, size, entropy)
 

@@ -35,7 +35,7 @@ def canonical(output: Any) -> Any:
     """The output itself, with one not-a-number in place of all floats that are none.
 
     Refuse an output that may differ from another in what neither `==` nor its parts nor its text show. Known are plain
-    values, dates and times without a zone or in UTC, scalars of numpy, members of enums, fractions, tuples, frozen sets.
+    values, dates, times without a zone or in UTC, scalars of numpy, members of enums, fractions, tuples, frozen sets.
     """
     kind = type(output)
     if kind in _WRITTEN_ALIKE:
