@@ -9,7 +9,6 @@ compares counts with an expectation by it, and `NoisyCount` measures them.
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from threading import Lock
@@ -43,25 +42,25 @@ if TYPE_CHECKING:
     Chosen: TypeAlias = npt.NDArray[np.bool_]
 
 
+@dataclass(frozen=True, slots=True, init=False)
 class NoisySelection(Mechanism["Numeric", int]):
-    """Select the index of the greatest utility / scale + noise."""
+    """Select the index of the greatest utility / scale + noise; the scale is what one unit of noise is worth."""
 
-    __slots__ = ()
+    scale: Fraction
 
     noise: ClassVar[Noise]
+
+    def __init__(self, scale: Number) -> None:
+        object.__setattr__(self, "scale", positive("scale", scale))
 
     @classmethod
     def calibrated(cls, *, epsilon: Number, sensitivity: Number = 1) -> Self:
         """The selection by utilities of that sensitivity that is ε-DP."""
         return cls(scale_for(sensitivity, epsilon, factor=2))
 
-    @abstractmethod
-    def __init__(self, scale: Number) -> None: ...
-
-    @property
-    @abstractmethod
-    def scale(self) -> Fraction:
-        """How much utility one unit of noise is worth."""
+    def event(self, sensitivity: Number = 1) -> events.Pure | events.Exponential:
+        """The event of a selection by utilities of that sensitivity."""
+        return events.Pure(2 * at_least("sensitivity", sensitivity) / self.scale)
 
     def release(self, value: Numeric | Sensitive[Numeric], entropy: Entropy | None = None) -> int:
         """The index of the candidate selected; `value` holds the utilities, one for each candidate.
@@ -87,7 +86,7 @@ def _scores(utilities: npt.NDArray[Any]) -> Scores:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Exponential(NoisySelection):
     """Select candidate i with probability proportional to exp(utilityᵢ / scale).
 
@@ -95,13 +94,8 @@ class Exponential(NoisySelection):
     It is drawn as the greatest utility / scale + Gumbel noise. Rounding of numbers: none; the sampler is exact.
     """
 
-    scale: Fraction
-
     noise: ClassVar[Noise] = "gumbel"
     citation: ClassVar[str] = "McSherry, Talwar: Mechanism design via differential privacy, FOCS 2007"
-
-    def __init__(self, scale: Number) -> None:
-        object.__setattr__(self, "scale", positive("scale", scale))
 
     def event(self, sensitivity: Number = 1) -> events.Exponential:
         """The event of a selection by utilities of that sensitivity."""
@@ -126,7 +120,7 @@ class Exponential(NoisySelection):
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class PermuteAndFlip(NoisySelection):
     """Visit the candidates in random order and take each with probability exp((utility − best) / scale).
 
@@ -138,21 +132,12 @@ class PermuteAndFlip(NoisySelection):
     Pure(epsilon=Fraction(1, 1))
     """
 
-    scale: Fraction
-
     noise: ClassVar[Noise] = "exponential"
     citation: ClassVar[str] = "McKenna, Sheldon: Permute-and-flip, NeurIPS 2020"
 
-    def __init__(self, scale: Number) -> None:
-        object.__setattr__(self, "scale", positive("scale", scale))
-
-    def event(self, sensitivity: Number = 1) -> events.Pure:
-        """The event of a selection by utilities of that sensitivity."""
-        return events.Pure(2 * at_least("sensitivity", sensitivity) / self.scale)
-
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class ReportNoisyMax(NoisySelection):
     """Add Laplace noise of that scale to every utility and release only the index of the greatest.
 
@@ -165,17 +150,8 @@ class ReportNoisyMax(NoisySelection):
     1
     """
 
-    scale: Fraction
-
     noise: ClassVar[Noise] = "laplace"
     citation: ClassVar[str] = "Dwork, Roth: The algorithmic foundations of differential privacy, 2014"
-
-    def __init__(self, scale: Number) -> None:
-        object.__setattr__(self, "scale", positive("scale", scale))
-
-    def event(self, sensitivity: Number = 1) -> events.Pure:
-        """The event of a selection by utilities of that sensitivity."""
-        return events.Pure(2 * at_least("sensitivity", sensitivity) / self.scale)
 
     def margin(self, confidence: Number = Fraction(95, 100), *, candidates: int) -> Fraction:
         """The margin is two noises, each at most scale · ln(candidates / miss) except with probability miss."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from giveortake.errors import QueryRefused, did_you_mean
 from giveortake.plan import Filter, Literal
-from giveortake.plan.expressions import Call, ColumnReference, Domain, is_missing
+from giveortake.plan.expressions import COMPARISONS, Call, ColumnReference, Domain, is_missing
 from giveortake.plan.functions import FUNCTIONS
 from giveortake.plan.relations import Derive, JoinPersons, PerPerson, Scan, Unary
 
@@ -77,7 +77,6 @@ def _filters(relation: Relation) -> Iterator[Filter]:
 
 
 _LOOKING = frozenset({"eq", "ne", "in"})
-_COMPARING = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 
 
 def undeclared_values(question: Question) -> tuple[str, ...]:
@@ -106,7 +105,7 @@ def _of_relation(relation: Relation) -> Iterator[str]:
 def _of_expression(expression: Expression, schema: Mapping[str, Domain]) -> Iterator[str]:
     if not isinstance(expression, Call):
         return
-    if expression.name in _COMPARING and any(map(is_missing, expression.arguments)):
+    if expression.name in COMPARISONS and any(map(is_missing, expression.arguments)):
         yield "a comparison with NULL is never true: write IS NULL, or IS NOT NULL"
     if expression.name in _LOOKING:
         columns = [argument for argument in expression.arguments if isinstance(argument, ColumnReference)]

@@ -246,8 +246,8 @@ def declared(name: str, declaration: object, physical: Domain) -> Domain:
         case tuple() if is_pair_of_dates(declaration) or (len(declaration) == 2 and all(map(is_number, declaration))):
             return _bounded(name, declaration, physical)
         case (None, end) | (end, None) if isinstance(declaration, tuple) and is_number(end):
-            raise InvalidParameter(
-                f"domains[{name!r}]",
+            raise _refused(
+                name,
                 declaration,
                 "lacks a bound: None is none",
                 hint=f'domains={{"{name}": (0, 500)}} states both; a list is keys',
@@ -256,8 +256,8 @@ def declared(name: str, declaration: object, physical: Domain) -> Domain:
             pass
         case Sequence() | frozenset() | set() | range():
             return _categorical(name, declaration, physical)
-    raise InvalidParameter(
-        f"domains[{name!r}]",
+    raise _refused(
+        name,
         declaration,
         "is not a domain",
         hint="a list means categories: list(…)"
@@ -266,11 +266,15 @@ def declared(name: str, declaration: object, physical: Domain) -> Domain:
     )
 
 
+def _refused(name: str, value: object, problem: str, *, hint: str | None = None) -> InvalidParameter:
+    return InvalidParameter(f"domains[{name!r}]", value, problem, hint=hint)
+
+
 def _spelled_out(name: str, declaration: Mapping[Any, Any], physical: Domain) -> Domain:
     known = {"bounds", "categories", "nullable", "max_length", "integer"}
     if not set(declaration) <= known:
-        raise InvalidParameter(
-            f"domains[{name!r}]",
+        raise _refused(
+            name,
             sorted(map(str, set(declaration) - known)),
             "are unknown",
             hint=f"known: {sorted(known)}",
@@ -279,7 +283,7 @@ def _spelled_out(name: str, declaration: Mapping[Any, Any], physical: Domain) ->
     if declaration.get("integer"):
         _require_kind(name, Kind.INTEGER, physical)
     if "bounds" in declaration and "categories" in declaration:
-        raise InvalidParameter(f"domains[{name!r}]", declaration, "has both bounds and categories: declare one of them")
+        raise _refused(name, declaration, "has both bounds and categories: declare one of them")
     if "bounds" in declaration:
         bounds = declaration["bounds"]
         if not isinstance(bounds, Sequence) or isinstance(bounds, str) or len(bounds) != 2:
@@ -326,8 +330,8 @@ def _checked(name: str, declaration: Domain, physical: Domain) -> Domain:
 def _require_kind(name: str, kind: Kind, physical: Domain) -> None:
     """Refuse a kind other than the stored one: a cell that cannot be converted could make a question fail."""
     if kind is not physical.kind:
-        raise InvalidParameter(
-            f"domains[{name!r}]",
+        raise _refused(
+            name,
             str(kind),
             f"is not what the column holds: {physical.kind} values",
             hint="store the column as that type, or convert it in the question: CAST(x AS DOUBLE), ROUND(x)",
@@ -340,17 +344,17 @@ def _bounded(name: str, bounds: Sequence[Any], physical: Domain) -> Domain:
     elif physical.kind.is_number:
         low, high = (rational(f"domains[{name!r}]", bound) for bound in bounds)
         if max(abs(low), abs(high)) >= _INT64:
-            raise InvalidParameter(f"domains[{name!r}]", bounds, "does not fit into 64 bits")
+            raise _refused(name, bounds, "does not fit into 64 bits")
     else:
-        raise InvalidParameter(
-            f"domains[{name!r}]",
+        raise _refused(
+            name,
             bounds,
             f"bounds numbers, and the column holds {physical.kind} values",
             hint=_DATES if physical.kind is Kind.TIMESTAMP else "list categories, or leave the column out",
         )
     if low > high:
-        raise InvalidParameter(
-            f"domains[{name!r}]",
+        raise _refused(
+            name,
             bounds,
             "has its lower bound above its upper one",
             hint=f"the lower one comes first: domains={{{name!r}: {_as_stated(bounds[1], bounds[0])}}}",
@@ -365,18 +369,16 @@ def _categorical(name: str, categories: Any, physical: Domain) -> Domain:
     )
     present: tuple[Value, ...] = tuple(category for category in listed if category is not None)
     if not present or len({(type(value), value) for value in present}) < len(present):
-        raise InvalidParameter(
-            f"domains[{name!r}]", categories, "is empty, or lists a value twice", hint="list every key once"
-        )
+        raise _refused(name, categories, "is empty, or lists a value twice", hint="list every key once")
     if len(listed) > MOST_KEYS:
-        raise InvalidParameter(f"domains[{name!r}]", f"{len(listed)} keys", f"are more than {MOST_KEYS:,}")
+        raise _refused(name, f"{len(listed)} keys", f"are more than {MOST_KEYS:,}")
     kinds = {_kind_of(category) for category in present}
     if len(kinds) > 1 and not all(kind.is_number for kind in kinds):
-        raise InvalidParameter(f"domains[{name!r}]", categories, "mixes kinds of values")
+        raise _refused(name, categories, "mixes kinds of values")
     kind = kinds.pop()
     if kind is not physical.kind and not (kind.is_number and physical.kind.is_number):
-        raise InvalidParameter(
-            f"domains[{name!r}]",
+        raise _refused(
+            name,
             categories,
             f"lists {kind} values, and the column holds {physical.kind} values",
             hint=_DATES if kind is Kind.TEXT and physical.kind in {Kind.DATE, Kind.TIMESTAMP} else None,
@@ -386,7 +388,7 @@ def _categorical(name: str, categories: Any, physical: Domain) -> Domain:
         if len(present) == 2:
             ends = sorted(category for category in categories if category is not None)
             hint = f"a list means keys; bounds stand in parentheses: ({', '.join(map(repr, ends))})"
-        raise InvalidParameter(f"domains[{name!r}]", categories, "lists real numbers as keys", hint=hint)
+        raise _refused(name, categories, "lists real numbers as keys", hint=hint)
     low = high = None
     if kind.is_number:
         numbers = [Fraction(category) for category in present]  # type: ignore[arg-type]  # (numbers, by their kind)
@@ -403,9 +405,7 @@ def _require_storable(name: str, numbers: list[Fraction], physical: Domain) -> N
     most = _INT64 if physical.kind is Kind.INTEGER else step * 10**38
     for number in numbers:
         if (number / step).denominator != 1 or abs(number) >= most:
-            raise InvalidParameter(
-                f"domains[{name!r}]", str(number), f"is not a value of a column of {physical.kind} numbers of its type"
-            )
+            raise _refused(name, str(number), f"is not a value of a column of {physical.kind} numbers of its type")
 
 
 def compared(value: Value, kind: Kind) -> Any:
@@ -441,14 +441,14 @@ def _plain(name: str, value: object) -> Value:
         case int():
             return int(value)
         case float() if value != value:  # noqa: PLR0124 (not a number)
-            raise InvalidParameter(f"domains[{name!r}]", value, "is not a key", hint="write None for a missing value")
+            raise _refused(name, value, "is not a key", hint="write None for a missing value")
         case float() | Decimal() | Fraction():
             number = rational(f"domains[{name!r}]", value)
             return number.numerator if number.denominator == 1 else number
     item = getattr(value, "item", None)
     if callable(item):
         return _plain(name, item())
-    raise InvalidParameter(f"domains[{name!r}]", value, f"holds a {type(value).__name__}, which cannot be a key")
+    raise _refused(name, value, f"holds a {type(value).__name__}, which cannot be a key")
 
 
 def _kind_of(value: Value) -> Kind:
@@ -475,8 +475,8 @@ def _as_stated(*bounds: object) -> tuple[object, ...]:
 def _first_and_last(name: str, bounds: Sequence[Any], kind: Kind) -> tuple[Fraction, Fraction]:
     """Both bounds of dates or times in days; a date that ends times ends with its last microsecond."""
     if kind not in {Kind.DATE, Kind.TIMESTAMP}:
-        raise InvalidParameter(
-            f"domains[{name!r}]",
+        raise _refused(
+            name,
             bounds,
             f"bounds dates, and the column holds {kind} values",
             hint="store it as dates (in pandas, parse_dates), or declare nothing and ask for CAST(… AS DATE); "
@@ -497,7 +497,7 @@ def _moment(name: str, value: object, kind: Kind) -> dt.date:
             return moment
     elif isinstance(moment, dt.date):
         return moment
-    raise InvalidParameter(f"domains[{name!r}]", value, f"is not a {_FITTING[kind]}", hint=_DATES)
+    raise _refused(name, value, f"is not a {_FITTING[kind]}", hint=_DATES)
 
 
 def is_number(value: object) -> bool:
@@ -510,6 +510,7 @@ def any_nullable(domains: list[Domain]) -> bool:
     return any(domain.nullable for domain in domains)
 
 
+COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 DEEPEST = 100  # expressions nest no deeper than this
 
 

@@ -23,6 +23,7 @@ from giveortake import codec
 from giveortake.codec import stored
 from giveortake.errors import InvalidParameter, QueryRefused, did_you_mean
 from giveortake.plan.expressions import (
+    COMPARISONS,
     Call,
     ColumnReference,
     Domain,
@@ -477,7 +478,6 @@ def _keys_instead(key: Expression, kind: Kind) -> str:
 
 
 _JOINED = {"and": 2, "or": 2, "not": 1}
-_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 
 
 def _require_condition(condition: Condition, keys: Mapping[str, Expression], schema: Schema) -> None:
@@ -493,7 +493,7 @@ def _require_condition(condition: Condition, keys: Mapping[str, Expression], sch
     kinds = [_kind(part, keys, schema) for part in parts]
     if condition.operation == "is_null" and len(parts) == 1:
         return
-    if not (condition.operation in _COMPARISONS and len(parts) == 2) and not (
+    if not (condition.operation in COMPARISONS and len(parts) == 2) and not (
         condition.operation == "in" and len(parts) > 1
     ):
         raise QueryRefused(

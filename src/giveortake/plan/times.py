@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from giveortake.errors import QueryRefused
 from giveortake.plan.expressions import (
+    COMPARISONS,
     CSV_HINT,
     Call,
     Domain,
@@ -204,7 +205,7 @@ def _is_whole(value: Value) -> bool:
     return isinstance(value, int | Fraction) and not isinstance(value, bool) and Fraction(value).denominator == 1
 
 
-_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "in", "nullif"})
+_CONVERTING = COMPARISONS | {"in", "nullif"}
 _DAY = len("2024-01-31")
 
 
@@ -235,7 +236,7 @@ def as_moment(argument: Expression) -> Expression:
 
 def compared(name: str, arguments: Sequence[Expression], schema: Schema) -> tuple[Expression, ...]:
     """The arguments of a function; if it compares dates or times with literal texts, those are converted."""
-    if name in _COMPARISONS and any(
+    if name in _CONVERTING and any(
         isinstance(argument, Literal) and isinstance(argument.value, str) for argument in arguments
     ):
         kinds = {argument.domain(schema).kind for argument in arguments}

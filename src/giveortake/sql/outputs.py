@@ -25,13 +25,15 @@ from giveortake.plan import (
     Quotient,
     Window,
 )
-from giveortake.plan.question import Condition, Frame, Order
+from giveortake.plan.expressions import COMPARISONS
+from giveortake.plan.question import FUNCTIONS_OF_ANSWERS, Condition, Frame, Order
 from giveortake.plan.times import moment
 from giveortake.sql.refusals import allow, refuse
 from giveortake.sql.rows import (
     AGGREGATES,
     OUR_OWN_AGGREGATES,
     QUANTILES,
+    SCALARS,
     Rows,
     column_name,
     constant_of,
@@ -185,16 +187,14 @@ def key_expression(node: exp.Expr, scope: Scope, aliases: dict[str, exp.Expr]) -
 
 
 _ARITHMETIC: dict[type, Operation] = {exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply", exp.Div: "divide"}
-_OF_ONE: dict[type, str] = {
-    exp.Abs: "abs",
-    exp.Sign: "sign",
-    exp.Floor: "floor",
-    exp.Ceil: "ceil",
-    exp.Sqrt: "sqrt",
-    exp.Ln: "ln",
-    exp.Exp: "exp",
+_OF_ONE = {
+    node: reading.name
+    for node, reading in SCALARS.items()
+    if reading.arguments == ("this",) and reading.name in FUNCTIONS_OF_ANSWERS
 }
-_OF_SEVERAL: dict[type, str] = {exp.Coalesce: "coalesce", exp.Greatest: "greatest", exp.Least: "least"}
+_OF_SEVERAL = {
+    node: reading.name for node, reading in SCALARS.items() if FUNCTIONS_OF_ANSWERS.get(reading.name, (0, 0))[1] is None
+}
 _REALS = {"DOUBLE", "FLOAT"}
 _WHOLE = {"BIGINT", "INT", "INTEGER"}
 _WINDOWS: dict[type, str] = {
@@ -455,14 +455,7 @@ def order_of(
     return tuple(orders)
 
 
-_COMPARISONS: dict[type, str] = {
-    exp.EQ: "eq",
-    exp.NEQ: "ne",
-    exp.LT: "lt",
-    exp.LTE: "le",
-    exp.GT: "gt",
-    exp.GTE: "ge",
-}
+_COMPARISONS = {node: reading.name for node, reading in SCALARS.items() if reading.name in COMPARISONS}
 _JOINED: dict[type, str] = {exp.And: "and", exp.Or: "or"}
 
 

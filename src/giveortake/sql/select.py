@@ -238,19 +238,12 @@ def _clamped(tokens: list[Token], index: int) -> list[Token]:
     bounds, end = _pair(tokens, index + 2, name)
     if tokens[index - 1].text != "," or end >= len(tokens) or tokens[end].text != ")":
         raise QueryRefused(f"{name} must be the last argument of {function}", hint=f"{function}(x, {name} => (0, 100))")
-    comma = _first_comma(tokens, opening)
+    commas, _ = _commas(tokens, opening)
+    if not commas:
+        raise QueryRefused("a call is not closed")
+    comma = commas[0]
     clamp = [Token("word", "CLAMP"), Token("sign", "("), *tokens[opening + 1 : comma], Token("sign", ","), *bounds]
     return [*tokens[: opening + 1], *clamp, Token("sign", ")"), *tokens[comma : index - 1], *tokens[end:]]
-
-
-def _first_comma(tokens: list[Token], opening: int) -> int:
-    """The place of the comma after the first argument of a call."""
-    depth = 0
-    for i in range(opening, len(tokens)):
-        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(tokens[i].text, 0)
-        if tokens[i].text == "," and depth == 1:
-            return i
-    raise QueryRefused("a call is not closed")
 
 
 def _opening(tokens: list[Token], index: int) -> int:
@@ -364,18 +357,21 @@ def _instead_of(name: str, column: str) -> str:
 
 
 def _count(tokens: list[Token], opening: int) -> int:
-    depth, commas = 0, 0
+    """How many arguments a call has."""
+    commas, end = _commas(tokens, opening)
+    return 0 if end == opening + 1 else len(commas) + 1
+
+
+def _commas(tokens: list[Token], opening: int) -> tuple[list[int], int]:
+    """Where the commas between the arguments of a call are, and its end."""
+    depth, commas = 0, list[int]()
     for index in range(opening, len(tokens)):
-        sign = tokens[index].text
-        if sign in {"(", "[", "{"}:
-            depth += 1
-        elif sign in {")", "]", "}"}:
-            depth -= 1
-            if depth == 0:
-                return commas + 1 if index > opening + 1 else 0
-        elif sign == "," and depth == 1:
-            commas += 1
-    return commas + 1
+        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(tokens[index].text, 0)
+        if depth == 0:
+            return commas, index
+        if tokens[index].text == "," and depth == 1:
+            commas.append(index)
+    return commas, len(tokens)
 
 
 _INSTEAD = dict.fromkeys(  # functions of other dialects, and what to write instead
