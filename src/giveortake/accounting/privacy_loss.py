@@ -14,7 +14,7 @@ The merged loss ln(P/Q) differs from g by the square of d where the distribution
 
 Addition, multiplication, division and square roots are rounded correctly (IEEE 754). Of `exp`, `expm1`, `log` and
 `log1p` a relative error of 2^-48 is assumed, sixteen units in the last place; numpy tests its own to four, and
-`tests/accounting/test_losses_on_a_grid.py` compares them with certified enclosures. Every margin below is larger than
+`tests/accounting/test_privacy_loss.py` compares them with certified enclosures. Every margin below is larger than
 what follows from these.
 
 `tail` and `narrow` are probabilities of a standard normal N for many points or narrow intervals at once.

@@ -1,10 +1,8 @@
-"""Questions and their domains in words.
+"""Questions and domains in words, and remarks on values that occur in no row or fall into no group.
 
-- Descriptions of questions for people, and remarks on values that occur in no row.
-- Questions and domains are public: nothing here depends on a row.
-- What becomes of values that no domain allows, said by the question and the domains alone.
-- Keys are computed of what is stored, and those that were not foreseen have no group. What they could be if nothing had
-  been declared tells whether there may be such rows: an hour stays an hour, and `MONTH(day)` one of twelve.
+Nothing here depends on a row: what becomes of values that no domain allows is said by the question and the domains
+alone. Group keys are computed from stored values, and those that were not foreseen have no group. What they could be if
+nothing had been declared tells whether there may be such rows: an hour stays an hour, and `MONTH(day)` one of twelve.
 """
 
 from __future__ import annotations

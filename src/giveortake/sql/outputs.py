@@ -1,7 +1,6 @@
-"""Columns of an answer in SQL: aggregates, functions of them, windows, HAVING and ORDER BY.
+"""Columns of an answer in SQL: aggregates and keys, functions of them, windows, HAVING and ORDER BY.
 
-- Read aggregates of rows, and GROUP BY.
-- Read HAVING and ORDER BY: they act on the noisy answer, and so are free.
+All that is computed from the noisy answer is post-processing, and so free.
 """
 
 from __future__ import annotations

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from sqlglot.errors import SqlglotError
 
     from giveortake.plan import Catalog
-    from giveortake.plan.expressions import Domain
 
 
 _EXAMPLE_NAMES = re.compile(r"\b(trips|user_id|amount|region)\b")
@@ -39,7 +38,7 @@ def about_own_table(hint: str, catalog: Catalog) -> str:
     counterparts = {
         "trips": table if "trips" not in catalog.private else None,
         "user_id": person,
-        "amount": next((name for name, domain in columns.items() if _is_bounded(domain)), None),
+        "amount": next((name for name, domain in columns.items() if domain.is_bounded), None),
         "region": next((name for name, domain in columns.items() if domain.categories is not None), None),
     }
 
@@ -57,10 +56,6 @@ def name_without_quotes(text: str, catalog: Catalog) -> str | None:
         if re.search(rf"(?<![\w\"'`]){re.escape(name)}(?![\w\"'`])", text, re.IGNORECASE):
             return name
     return None
-
-
-def _is_bounded(domain: Domain) -> bool:
-    return domain.kind.is_number and domain.low is not None and domain.high is not None
 
 
 def in_sql(name: str) -> str:
