@@ -87,21 +87,21 @@ def test_known_compositions_have_their_known_price(charges: list[Any], delta: st
 
 def test_laplace_with_gaussian_noise_agrees_with_another_accountant() -> None:
     """dp-accounting 0.6.0 says 4.163821820, from above and with an error of its own."""
-    found = epsilon_interval(
+    interval = epsilon_interval(
         [events.Repeated(events.Laplace(50), 500), events.Repeated(events.Gaussian(30), 500)], "1e-6"
     )
-    assert found.low < Fraction("4.163822") < found.high * Fraction("1.001")
-    assert found.width < found.high / 1000
+    assert interval.low < Fraction("4.163822") < interval.high * Fraction("1.001")
+    assert interval.width < interval.high / 1000
 
 
 def test_gradient_steps_agree_with_another_accountant() -> None:
     """dp-accounting 0.6.0 says 6.187744997."""
     steps = events.Repeated(events.Subsampled(events.Gaussian(1), "0.01"), 10_000)
-    found = epsilon_interval(steps, "1e-5")
-    assert found.low < Fraction("6.187745") < found.high * Fraction("1.001")
-    assert found.width < found.high / 1000
+    interval = epsilon_interval(steps, "1e-5")
+    assert interval.low < Fraction("6.187745") < interval.high * Fraction("1.001")
+    assert interval.width < interval.high / 1000
     promise = steps.guarantee()
-    assert promise.epsilon_at("1e-5") > found.high  # the Rényi curve is looser
+    assert promise.epsilon_at("1e-5") > interval.high  # the Rényi curve is looser
 
 
 @all_cases("times", [10**3, 10**6, 10**9, 10**12, 10**30, 10**280])
@@ -115,15 +115,15 @@ def test_nothing_overflows_however_often_something_is_repeated(times: int) -> No
 
 @all_cases("noise", [events.Laplace(1000), events.Gaussian(1000)])
 def test_millions_of_small_releases_have_a_narrow_interval(noise: events.Event) -> None:
-    found = epsilon_interval(events.Repeated(noise, 10**6), "1e-6")
-    assert 0 < found.low <= found.high
-    assert found.width < found.high / 500
+    interval = epsilon_interval(events.Repeated(noise, 10**6), "1e-6")
+    assert 0 < interval.low <= interval.high
+    assert interval.width < interval.high / 500
 
 
 def test_a_tiny_delta_is_resolved_because_errors_are_relative() -> None:
-    found = epsilon_interval(events.Repeated(events.Laplace(10), 300), "1e-100")
-    assert found.width < found.high / 1000
-    assert found.high <= 30
+    interval = epsilon_interval(events.Repeated(events.Laplace(10), 300), "1e-100")
+    assert interval.width < interval.high / 1000
+    assert interval.high <= 30
     usual = epsilon_interval(events.Repeated(events.Laplace(100), 3000), "1e-50")
     assert usual.width < usual.high / 1000
 
@@ -134,12 +134,12 @@ def test_a_tiny_delta_is_resolved_because_errors_are_relative() -> None:
 @settings(max_examples=tiered(12, 30))
 @given(lists, deltas)
 def test_tight_is_never_above_basic_and_its_interval_is_one(charges: list[events.Event], delta: str) -> None:
-    found = epsilon_interval(charges, delta)
-    assert 0 <= found.low <= found.high
-    assert gt.compose(charges, delta=delta) == gt.ApproxDP(found.high, delta)
+    interval = epsilon_interval(charges, delta)
+    assert 0 <= interval.low <= interval.high
+    assert gt.compose(charges, delta=delta) == gt.ApproxDP(interval.high, delta)
     basic = gt.compose(charges, delta=delta, method="basic")
     assert isinstance(basic, gt.ApproxDP)
-    assert found.high <= basic.epsilon * Fraction("1.001")
+    assert interval.high <= basic.epsilon * Fraction("1.001")
 
 
 @settings(max_examples=tiered(10, 25))
@@ -162,11 +162,11 @@ def test_one_more_release_costs_something(charges: list[events.Event], more: eve
 @settings(max_examples=tiered(10, 25))
 @given(lists, st.fractions(0, 3, max_denominator=30))
 def test_delta_falls_with_epsilon_and_the_two_questions_agree(charges: list[events.Event], asked: Fraction) -> None:
-    found = delta_interval(charges, asked)
-    assert 0 <= found.low <= found.high <= 1
-    assert delta_interval(charges, asked + 1).low <= found.high
-    if Fraction(1, 10**7) < found.high < Fraction(9, 10):
-        assert epsilon_interval(charges, found.high * Fraction("1.0001")).low <= asked + Fraction(1, 10**6)
+    interval = delta_interval(charges, asked)
+    assert 0 <= interval.low <= interval.high <= 1
+    assert delta_interval(charges, asked + 1).low <= interval.high
+    if Fraction(1, 10**7) < interval.high < Fraction(9, 10):
+        assert epsilon_interval(charges, interval.high * Fraction("1.0001")).low <= asked + Fraction(1, 10**6)
 
 
 def test_repeating_is_listing() -> None:
@@ -190,8 +190,8 @@ def test_different_epsilons_compose_optimally_too() -> None:
 
 def test_unequal_epsilons_with_no_common_lattice_are_rounded_both_ways() -> None:
     charges = [events.Repeated(events.Pure(Fraction(1, prime)), 20) for prime in (7, 11, 13, 17, 19, 23, 29, 31)]
-    found = epsilon_interval(charges, "1e-6")
-    assert 0 < found.width < found.high / 1000
+    interval = epsilon_interval(charges, "1e-6")
+    assert 0 < interval.width < interval.high / 1000
 
 
 def test_advanced_composition_takes_each_epsilon_and_leaves_deltas_aside() -> None:
@@ -345,13 +345,13 @@ EXTREMES: list[list[events.Event]] = [
 @all_cases("delta", ["1e-8", "0.5", "1e-250"])
 def test_extreme_charges_are_priced_soundly_or_refused_by_name(charges: list[events.Event], delta: str) -> None:
     try:
-        found = epsilon_interval(charges, delta)
+        interval = epsilon_interval(charges, delta)
     except Unprovable:
         assert delta == "1e-250"
         assert any(isinstance(charge, events.Approx) for charge in charges)
         return
-    assert 0 <= found.low <= found.high
-    back = delta_interval(charges, found.high)
+    assert 0 <= interval.low <= interval.high
+    back = delta_interval(charges, interval.high)
     assert back.low <= Fraction(delta)
 
 
@@ -392,9 +392,9 @@ def test_delta_of_discrete_releases_lies_in_its_interval(
 ) -> None:
     listed, atoms = charges
     truth = exact_losses.delta(atoms, epsilon)
-    found = delta_interval(listed, epsilon)
-    assert exact_losses.ball(found.low) <= truth + 1e-60
-    assert exact_losses.ball(found.high) >= truth - 1e-60
+    interval = delta_interval(listed, epsilon)
+    assert exact_losses.ball(interval.low) <= truth + 1e-60
+    assert exact_losses.ball(interval.high) >= truth - 1e-60
 
 
 @settings(max_examples=tiered(24, 60))
@@ -408,16 +408,16 @@ def test_epsilon_of_discrete_releases_lies_in_its_interval(
     if not 1e-20 < asked < 0.9:
         return
     allowed = Fraction(asked)
-    found = epsilon_interval(listed, allowed)
-    assert exact_losses.delta(atoms, found.high) <= exact_losses.ball(allowed)
-    if found.low > 0:
-        assert exact_losses.delta(atoms, found.low * (1 - Fraction(1, 10**12))) >= exact_losses.ball(allowed)
+    interval = epsilon_interval(listed, allowed)
+    assert exact_losses.delta(atoms, interval.high) <= exact_losses.ball(allowed)
+    if interval.low > 0:
+        assert exact_losses.delta(atoms, interval.low * (1 - Fraction(1, 10**12))) >= exact_losses.ball(allowed)
 
 
 @all_cases("k", [1, 2, 7, 40])
 def test_the_interval_of_equal_responses_is_narrow(k: int) -> None:
-    found = epsilon_interval(events.Repeated(events.RandomizedResponse("1.1", 3), k), "1e-6")
-    assert found.width < Fraction(1, 10**3) * found.high
+    interval = epsilon_interval(events.Repeated(events.RandomizedResponse("1.1", 3), k), "1e-6")
+    assert interval.width < Fraction(1, 10**3) * interval.high
 
 
 def grid_only(law: laws.Law, times: int, delta: float) -> Interval:
@@ -430,19 +430,19 @@ def grid_only(law: laws.Law, times: int, delta: float) -> Interval:
 @all_cases("delta", [1e-3, 1e-10, 1e-80])
 def test_gaussian_losses_on_a_grid_contain_the_exact_curve(mu: float, times: int, delta: float) -> None:
     truth = GaussianDP(Fraction(mu)).epsilon_at(Fraction(delta))
-    found = grid_only(laws.Normal(mu / math.sqrt(times)), times, delta)
-    assert found.low <= truth <= found.high
-    assert found.width < Fraction(2, 1000) * max(found.high, Fraction(1, 100))
+    interval = grid_only(laws.Normal(mu / math.sqrt(times)), times, delta)
+    assert interval.low <= truth <= interval.high
+    assert interval.width < Fraction(2, 1000) * max(interval.high, Fraction(1, 100))
 
 
 @all_cases("epsilon", ["0", "0.3", "0.9", "0.999"])
 def test_one_laplace_release_follows_its_closed_form(epsilon: str) -> None:
     asked = Fraction(epsilon)
     truth = -math.expm1(float(asked - 1) / 2)
-    found = delta_interval(events.Laplace(1), asked)
-    assert float(found.low) <= truth * (1 + 1e-12)
-    assert float(found.high) >= truth * (1 - 1e-12)
-    assert float(found.width) < 0.02 * truth
+    interval = delta_interval(events.Laplace(1), asked)
+    assert float(interval.low) <= truth * (1 + 1e-12)
+    assert float(interval.high) >= truth * (1 - 1e-12)
+    assert float(interval.width) < 0.02 * truth
 
 
 @all_cases("epsilon", [0.1, 0.7, 1.4])
@@ -454,9 +454,9 @@ def test_two_laplace_releases_follow_the_integral(epsilon: float) -> None:
 
     middle, _ = quad(lambda t: math.exp((t - 1) / 2) / 4 * one(epsilon - t), -1, 1, points=[epsilon - 1], epsabs=1e-14)
     truth = middle + one(epsilon - 1) / 2 + math.exp(-1) / 2 * one(epsilon + 1)
-    found = delta_interval(events.Repeated(events.Laplace(1), 2), epsilon)
-    assert float(found.low) <= truth <= float(found.high)
-    assert float(found.width) < 0.02 * truth
+    interval = delta_interval(events.Repeated(events.Laplace(1), 2), epsilon)
+    assert float(interval.low) <= truth <= float(interval.high)
+    assert float(interval.width) < 0.02 * truth
 
 
 def sampled_gaussian_delta(rate: float, sigma: float, epsilon: float, *, removing: bool) -> float:
@@ -477,9 +477,9 @@ def sampled_gaussian_delta(rate: float, sigma: float, epsilon: float, *, removin
 @all_cases("epsilon", [0.01, 0.2, 1.0])
 def test_one_sampled_gaussian_release_follows_its_closed_form(rate: float, sigma: float, epsilon: float) -> None:
     truth = max(0.0, *(sampled_gaussian_delta(rate, sigma, epsilon, removing=way) for way in (True, False)))
-    found = delta_interval(events.Subsampled(events.Gaussian(sigma), rate), epsilon)
-    assert float(found.low) <= truth * (1 + 1e-9)
-    assert float(found.high) >= truth * (1 - 1e-9)
+    interval = delta_interval(events.Subsampled(events.Gaussian(sigma), rate), epsilon)
+    assert float(interval.low) <= truth * (1 + 1e-9)
+    assert float(interval.high) >= truth * (1 - 1e-9)
 
 
 @all_cases("removing", [True, False])
@@ -516,11 +516,11 @@ def full_delta(rate: float, sigma: float, epsilon: float, removing: bool) -> flo
 
 @all_cases("k", [10**4, 10**6])
 def test_many_responses_agree_with_the_binomial_law(k: int) -> None:
-    found = epsilon_interval(events.Repeated(events.Pure("0.1"), k), "1e-6")
+    interval = epsilon_interval(events.Repeated(events.Pure("0.1"), k), "1e-6")
     allowed = exact_losses.ball(Fraction(1, 10**6))
-    assert exact_losses.many_responses(Fraction(1, 10), k, found.high) <= allowed
-    assert exact_losses.many_responses(Fraction(1, 10), k, found.low) >= allowed
-    assert found.width < Fraction(1, 10**4) * found.high
+    assert exact_losses.many_responses(Fraction(1, 10), k, interval.high) <= allowed
+    assert exact_losses.many_responses(Fraction(1, 10), k, interval.low) >= allowed
+    assert interval.width < Fraction(1, 10**4) * interval.high
 
 
 @settings(max_examples=tiered(10, 25))
@@ -546,10 +546,10 @@ def test_every_mechanism_of_bounded_range_is_dominated(
 
 
 def test_one_mechanism_of_bounded_range_attains_its_curve() -> None:
-    found = delta_interval(events.Exponential(1), "0.2")
+    interval = delta_interval(events.Exponential(1), "0.2")
     truth = (math.exp(0.5) - math.exp(0.1)) ** 2 / math.expm1(1)
-    assert float(found.low) <= truth <= float(found.high)
-    assert float(found.width) < 0.02 * truth
+    assert float(interval.low) <= truth <= float(interval.high)
+    assert float(interval.width) < 0.02 * truth
 
 
 @settings(max_examples=tiered(10, 25))
@@ -561,11 +561,11 @@ def test_sampled_responses_lie_in_their_interval_whichever_way_round(
 ) -> None:
     """The pairs (q P + (1 − q) Q, Q) and (P, q Q + (1 − q) P) enumerated; the larger δ is the truth."""
     asked = Fraction(twentieths, 20)
-    found = delta_interval(events.Repeated(events.Subsampled(events.Pure(epsilon), rate), times), asked)
+    interval = delta_interval(events.Repeated(events.Subsampled(events.Pure(epsilon), rate), times), asked)
     with precision(exact_losses.BITS):
         truth = max(float(_sampled(epsilon, rate, times, asked, removing=way).mid()) for way in (True, False))
-    assert float(found.low) <= truth + 1e-14
-    assert float(found.high) >= truth - 1e-14
+    assert float(interval.low) <= truth + 1e-14
+    assert float(interval.high) >= truth - 1e-14
 
 
 def _sampled(epsilon: Fraction, rate: Fraction, times: int, asked: Fraction, *, removing: bool) -> Any:
@@ -586,13 +586,13 @@ def _sampled(epsilon: Fraction, rate: Fraction, times: int, asked: Fraction, *, 
 
 
 def primes(count: int, start: int) -> list[int]:
-    found: list[int] = []
+    interval: list[int] = []
     number = start
-    while len(found) < count:
+    while len(interval) < count:
         if all(number % divisor for divisor in range(2, int(number**0.5) + 1)):
-            found.append(number)
+            interval.append(number)
         number += 1
-    return found
+    return interval
 
 
 @all_cases(("epsilon", "truth"), [(1, 0.152452), (3, 0.519282)])
@@ -674,8 +674,8 @@ def test_a_delta_that_is_all_spent_by_the_charges_themselves_is_enough() -> None
 
 def test_the_miss_rate_of_a_promise_with_a_delta_of_its_own() -> None:
     charge = gt.ApproxDP(1, "1e-6")
-    found = least_miss_rate(charge, "0.05")
-    assert 0 <= charge.tradeoff(Fraction(1, 20)) - found < Fraction(1, 10**4)
+    miss_rate = least_miss_rate(charge, "0.05")
+    assert 0 <= charge.tradeoff(Fraction(1, 20)) - miss_rate < Fraction(1, 10**4)
     assert 0 < least_miss_rate(gt.ApproxDP(1, "0.6"), "0.05") <= gt.ApproxDP(1, "0.6").tradeoff(Fraction(1, 20))
 
 

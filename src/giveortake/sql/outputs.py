@@ -308,12 +308,9 @@ class Outputs:
         if isinstance(node, exp.Anonymous) and str(node.this).upper() == "CLAMP" and len(node.expressions) == 3:
             value, low, high = map(self.read, node.expressions)
             return Computed("least", (Computed("greatest", (value, low)), high))
-        why = (
-            ": noise would choose the branch, and no interval could say how surely"
-            if kind in {exp.Case, exp.If}
-            else ""
-        )
-        return refuse(node, f"over aggregates{why}", hint=_INSTEAD.get(kind, _COMPUTED_EXAMPLE))
+        why = ": noise would choose the branch, and no interval could say how surely"
+        where = f"over aggregates{why if kind in {exp.Case, exp.If} else ''}"
+        return refuse(node, where, hint=_INSTEAD.get(kind, _COMPUTED_EXAMPLE))
 
     def _constant(self, node: exp.Expr) -> Fraction:
         value = self.read(node)

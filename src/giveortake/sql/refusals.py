@@ -1,8 +1,6 @@
-"""Refusals of SQL, with hints what to write instead.
+"""Refusals of SQL, with hints what to write instead: of clauses and functions by name, and of texts that do not parse.
 
-- `allow` and `refuse`: clauses and functions that are not answered, by name.
-- `not_understood`: a text that cannot be parsed; where its error is, and the keyword that was probably meant.
-- `about_own_table`: examples in hints, which are about `trips`, rewritten for a table of the session.
+Examples in hints are about a table `trips`; `about_own_table` rewrites them for a table of the session.
 """
 
 from __future__ import annotations
@@ -186,10 +184,7 @@ _NAMES = {
     "GroupConcat": "STRING_AGG",
     "ArrayAgg": "ARRAY_AGG or LIST",
     "AnyValue": "ANY_VALUE",
-    "GroupingSets": "GROUPING SETS",
     "Explode": "UNNEST",
-    "Values": "VALUES",
-    "Lateral": "LATERAL",
     "Unnest": "UNNEST",
     "ReadCSV": "a table function (READ_CSV)",
     "ReadParquet": "a table function (READ_PARQUET)",

@@ -421,12 +421,6 @@ def _read(text: str, catalog: Catalog) -> tuple[Question, dict[str, Fraction | s
     return question, options
 
 
-def parsed_select(text: str) -> exp.Expr:
-    """The outermost SELECT of a text."""
-    plain, _ = prepare(text)
-    return _parsed(plain)
-
-
 def question_of(node: exp.Expr, catalog: Catalog) -> Question:
     """The question of an outermost SELECT."""
     try:
@@ -557,18 +551,12 @@ def _measured(node: exp.Expr, outputs: Outputs) -> Output:
 def _key(name: str | None, node: exp.Expr, rows: Rows, grouped: dict[Expression, None]) -> tuple[str, Expression]:
     expression = rows.expression(node)
     if expression not in grouped:
-        if isinstance(node, exp.Column):
-            raise QueryRefused(
-                f"`{str(node.name)[:60]}` is neither grouped by nor inside an aggregate, and rows are never shown",
-                hint="GROUP BY it, or aggregate it: SELECT region, AVG(amount) AS mean FROM trips GROUP BY region",
-            )
+        column = f"`{str(node.name)[:60]}`" if isinstance(node, exp.Column) else "a column of SELECT"
         raise QueryRefused(
-            "a column of SELECT is neither grouped by nor an aggregate, and rows are never shown",
+            f"{column} is neither grouped by nor inside an aggregate, and rows are never shown",
             hint="GROUP BY it, or aggregate it: SELECT region, AVG(amount) AS mean FROM trips GROUP BY region",
         )
-    if name is None:
-        name = _key_name(node, rows)
-    return name, expression
+    return name or _key_name(node, rows), expression
 
 
 def _key_name(node: exp.Expr, rows: Rows) -> str:
@@ -645,7 +633,8 @@ def read_grouping_sets(text: str, catalog: Catalog) -> tuple[Question, tuple[tup
 
     The sets have the table's names of columns; the names that the query gives to keys are in the question.
     """
-    node = parsed_select(text)
+    plain_text, _ = prepare(text)
+    node = _parsed(plain_text)
     group = node.args.get("group")
     if group is None or not any(isinstance(part, _SETS) for part in group.expressions):
         raise QueryRefused("a workload in SQL has ROLLUP, CUBE or GROUPING SETS", hint=_EXAMPLE)
