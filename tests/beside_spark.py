@@ -14,7 +14,7 @@ from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.questions import Bounding
 from giveortake.engines.spark.engine import SparkEngine
 from giveortake.plan import Call, ColumnReference, Expression, Literal, PrivateTable, Scan
-from giveortake.plan.domains import declared
+from giveortake.plan.expressions import declared
 from replay import Revealing
 
 if TYPE_CHECKING:

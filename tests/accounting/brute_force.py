@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol, TypeAlias
 
-from giveortake.accounting.filters import Filter
-from giveortake.accounting.odometers import Odometer
+from giveortake.accounting.filters import Filter, Odometer
 from giveortake.exact import exp_down, log_up
 from giveortake.privacy import events
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cases import all_cases
 from filter_strategies import every_event, pure_events
-from giveortake.accounting.odometers import ApproxOdometer, Odometer, PureOdometer, odometer
+from giveortake.accounting.filters import ApproxOdometer, Odometer, PureOdometer, odometer
 from giveortake.errors import InvalidParameter, Unpriced, Unprovable
 from giveortake.exact import exp_down
 from giveortake.privacy import ApproxDP, PureDP, events, unit

@@ -50,7 +50,7 @@ from giveortake.engines.sql.printer import Printer, bounded_name
 from giveortake.engines.sql.statements import Coded
 from giveortake.engines.sql.vector_statements import fits_doubles, vector_statement
 from giveortake.plan import Catalog, ColumnReference, Domain, Kind, PrivateTable, PublicTable, Relation, Scan
-from giveortake.plan.domains import declared
+from giveortake.plan.expressions import declared
 
 GOLDEN = Path(__file__).with_name("golden")
 DIALECTS: dict[str, Dialect] = {"duckdb": DuckDBDialect(), "postgres": PostgresDialect(), "spark": SparkDialect()}

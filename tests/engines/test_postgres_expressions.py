@@ -15,7 +15,7 @@ from evil_tables import DOMAINS, SCHEMA, frame
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.postgres.engine import PostgresEngine
 from giveortake.plan import Call, ColumnReference, Expression, Literal, PrivateTable, Scan
-from giveortake.plan.domains import declared
+from giveortake.plan.expressions import declared
 from giveortake.plan.functions import FUNCTIONS
 from postgres_server import stored
 from tiers import tiered

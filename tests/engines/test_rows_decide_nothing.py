@@ -29,7 +29,7 @@ from giveortake.engines.sql.printer import Printer
 from giveortake.errors import QueryFailed, QueryRefused
 from giveortake.exact import exact_decimal
 from giveortake.plan import Call, ColumnReference, Expression, Literal, PrivateTable, Scan
-from giveortake.plan.domains import USUAL_CHARACTERS, declared
+from giveortake.plan.expressions import USUAL_CHARACTERS, declared
 from giveortake.plan.functions import FUNCTIONS
 from inside import engine_of, measured
 from replay import SPEND as REPLAYED

@@ -13,7 +13,7 @@ from giveortake.engines import KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.errors import QueryFailed
 from giveortake.plan import ColumnReference, Derive, Expression, Filter, Kind, PrivateTable, Scan
-from giveortake.plan.domains import declared
+from giveortake.plan.expressions import declared
 from giveortake.plan.functions import FUNCTIONS
 from tiers import tiered
 

@@ -12,7 +12,7 @@ from evil_tables import DOMAINS, SCHEMA, frame
 from giveortake.audit.neighbours import random_row
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.plan import Kind, PrivateTable, Scan
-from giveortake.plan.domains import declared
+from giveortake.plan.expressions import declared
 from giveortake.plan.functions import FUNCTIONS
 from tiers import tiered
 

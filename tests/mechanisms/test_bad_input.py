@@ -33,23 +33,8 @@ from giveortake.mechanisms import (
     Sensitive,
 )
 
-NOT_POSITIVE: list[Any] = [0, -1, 0.0, -0.0, F(0), "0", float("nan"), float("inf"), -float("inf"), "nan", "inf"]
-NOT_NUMBERS: list[Any] = [
-    True,
-    False,
-    np.True_,
-    None,
-    [1],
-    (1,),
-    {},
-    "one",
-    "",
-    "1e400",
-    "1e-400",
-    1j,
-    np.array([1.0]),
-    b"1",
-]
+NOT_POSITIVE: list[Any] = [0, -1, 0.0, -0.0, F(0), "0", float("nan"), -float("inf"), "inf", "1e400", "1e-400"]
+NOT_NUMBERS: list[Any] = [True, np.True_, None, [1], (1,), {}, "one", "", 1j, np.array([1.0]), b"1"]
 BAD_PROBABILITIES: list[Any] = [0, 1, -0.1, 1.5, "1", float("nan"), True, [0.1], "x"]
 
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
+import polars as pl
 import pytest
 
-from giveortake.errors import QueryRefused
+import giveortake as gt
+from asked_tables import CATALOG, TRIPS, VISITS, ZONES
+from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.plan import (
     Aggregate,
     AggregateKind,
     Call,
+    Catalog,
     ColumnReference,
     Derive,
     Domain,
     Expression,
     Filter,
     JoinPersons,
+    JoinPublic,
     Kind,
     Literal,
     Measured,
@@ -27,7 +33,7 @@ from giveortake.plan import (
     Scan,
     Union,
 )
-from giveortake.plan.domains import USUAL_CHARACTERS
+from giveortake.plan.expressions import USUAL_CHARACTERS
 from giveortake.plan.relations import MOST_MADE, require_few_matches
 
 TABLE = PrivateTable(
@@ -199,3 +205,55 @@ def test_all_joins_and_unions_together_repeat_a_row_a_hundred_times_at_most() ->
 def test_lengths_of_texts_are_bounded_only_where_that_was_declared() -> None:
     assert call("length", CODE).domain(SCHEMA).high == Fraction(8)
     assert call("length", NOTE).domain(SCHEMA).high is None
+
+
+def test_half_a_character_is_refused_at_no_cost_in_sql_and_in_frames() -> None:
+    table = pl.DataFrame({"p": [1, 2], "k": ["a", "b"]})
+    with gt.protect(table, unit="p", budget=gt.PureDP(1), name="t", rows_per_person=1) as s:
+        for half in ("\ud800", "a\udfffb"):
+            with pytest.raises(QueryRefused, match="character"):
+                s.sql(f"SELECT COUNT(*) AS n FROM t WHERE k = '{half}'")
+            with pytest.raises(QueryRefused, match="character"):
+                s.table("t").filter(gt.col("k") == half)
+        assert s.sql("SELECT COUNT(*) AS n FROM t WHERE k = '\U0001f642'").answer(epsilon="0.5").value is not None
+        assert s.spent == 0.5
+
+
+COUNT = Aggregate(AggregateKind.COUNT_ROWS)
+SCAN = Scan(TRIPS)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: Derive(SCAN, (("USER_ID", ColumnReference("region")),)),
+        lambda: Derive(SCAN, (("USER_ID", ColumnReference("user_id")),)),
+        lambda: Derive(SCAN, (("a", ColumnReference("region")), ("A", ColumnReference("zone")))),
+        lambda: PerPerson(SCAN, (), (("user_id", COUNT),)),
+        lambda: PerPerson(SCAN, (), (("User_ID", COUNT),)),
+        lambda: PerPerson(SCAN, ("region",), (("REGION", COUNT),)),
+        lambda: PerPerson(SCAN, (), (("n", COUNT), ("N", COUNT))),
+        lambda: JoinPublic(SCAN, ZONES, ColumnReference("zone"), "zone", (("city", "USER_ID"),)),
+        lambda: JoinPersons(SCAN, Scan(VISITS, 3), (("minutes", "Amount"),)),
+    ],
+)
+def test_a_name_that_differs_in_case_alone_is_refused(build: Callable[[], Relation]) -> None:
+    with pytest.raises(QueryRefused, match=r"columns|row"):
+        build()
+
+
+def test_a_chain_of_definitions_costs_no_more_than_its_length() -> None:
+    relation: Relation = SCAN
+    for _ in range(30):
+        relation = Derive(relation, tuple((name, ColumnReference(name)) for name in TRIPS.schema))
+    assert relation.schema == TRIPS.schema
+
+
+def test_a_catalog_finds_names_whatever_their_case_and_keeps_them_apart() -> None:
+    assert CATALOG.find("TRIPS") is CATALOG.private["trips"]
+    assert CATALOG.find_public("Zones") is ZONES
+    with pytest.raises(QueryRefused, match="`x`") as refusal:
+        CATALOG.find("x")
+    assert "trips, visits, rows, zones" in str(refusal.value.hint)
+    with pytest.raises(InvalidParameter, match="tables"):
+        Catalog({"a": SCAN}, {"A": ZONES})

@@ -17,17 +17,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import all_cases, some_examples
-from giveortake.randomness import certified
+from giveortake.randomness import distributions
 from giveortake.randomness.entropy import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from giveortake.randomness.certified import FloatArray, WordArray
+    from giveortake.randomness.distributions import FloatArray, WordArray
     from recorded_entropy import RecordedEntropy
 
 LAST = 2**63 - 1
-LEAST = int(certified.LEAST_WORD)
+LEAST = int(distributions.LEAST_WORD)
 RANDOM = 4000
 
 
@@ -64,7 +64,7 @@ def adversarial_magnitudes() -> list[int]:
 
 def magnitudes(entropy: RecordedEntropy) -> WordArray:
     """Adversarial words, uniform words, and words whose logarithm is uniform, down to LEAST_WORD."""
-    uniform = words(entropy, RANDOM) & certified.MAGNITUDE
+    uniform = words(entropy, RANDOM) & distributions.MAGNITUDE
     spread = [int(word) >> shift for word, shift in zip(uniform, words(entropy, RANDOM) % 17, strict=True)]
     near_one = [LAST - (int(word) >> shift) for word, shift in zip(uniform, words(entropy, RANDOM) % 60, strict=True)]
     chosen = [*adversarial_magnitudes(), *uniform.tolist(), *spread, *near_one]
@@ -79,20 +79,20 @@ def worst(computed: FloatArray, truths: list[arb]) -> float:
 def test_exponentials_are_within_their_bound(entropy: RecordedEntropy) -> None:
     chosen = magnitudes(entropy)
     truths = [true_exponential(word) for word in chosen.tolist()]
-    assert worst(certified.exponential(chosen), truths) < certified.EXPONENTIAL_ERROR
+    assert worst(distributions.exponential(chosen), truths) < distributions.EXPONENTIAL_ERROR
 
 
 def test_arithmetic_alone_takes_little_of_the_bound_of_exponentials(entropy: RecordedEntropy) -> None:
     chosen = magnitudes(entropy)
     truths = [-arb(arf((word, -63))).log() for word in chosen.tolist()]
-    assert worst(certified.exponential(chosen), truths) < certified.EXPONENTIAL_ERROR / 8
+    assert worst(distributions.exponential(chosen), truths) < distributions.EXPONENTIAL_ERROR / 8
 
 
 @all_cases(
     ("approximate", "exactly", "bound"),
     [
-        (np.sqrt, lambda e: e.sqrt(), certified.ROOT_ERROR),
-        (lambda e: -certified.log_ratio(e.copy(), 0), lambda e: -e.log(), certified.GUMBEL_ERROR),
+        (np.sqrt, lambda e: e.sqrt(), distributions.ROOT_ERROR),
+        (lambda e: -distributions.log_ratio(e.copy(), 0), lambda e: -e.log(), distributions.GUMBEL_ERROR),
     ],
     ids=["square root", "Gumbel"],
 )
@@ -103,8 +103,8 @@ def test_functions_of_exponentials_are_within_their_bounds(
     entropy: RecordedEntropy,
 ) -> None:
     chosen = magnitudes(entropy)
-    exponentials = certified.exponential(chosen)
-    usable = exponentials >= certified.LEAST_EXPONENTIAL
+    exponentials = distributions.exponential(chosen)
+    usable = exponentials >= distributions.LEAST_EXPONENTIAL
     truths = [exactly(true_exponential(word)) for word in chosen[usable].tolist()]
     assert worst(approximate(exponentials[usable]), truths) < bound / 8
 
@@ -129,25 +129,25 @@ def test_normal_pairs_are_within_their_bound(entropy: RecordedEntropy) -> None:
     crossed = [(length, angle) for length in adversarial_magnitudes()[::7] for angle in adversarial_angles()]
     lengths = np.concatenate([lengths, np.array([length for length, _ in crossed])])
     angles = np.concatenate([angles, np.array([angle for _, angle in crossed])])
-    first, second, failed = certified.normal_pair(lengths, angles)
+    first, second, failed = distributions.normal_pair(lengths, angles)
     decided = ~failed
     truths = [true_normal_pair(*pair) for pair in zip(lengths[decided].tolist(), angles[decided].tolist(), strict=True)]
     assert len(truths) > RANDOM
-    assert worst(first[decided], [truth for truth, _ in truths]) < certified.NORMAL_ERROR / 8
-    assert worst(second[decided], [truth for _, truth in truths]) < certified.NORMAL_ERROR / 8
+    assert worst(first[decided], [truth for truth, _ in truths]) < distributions.NORMAL_ERROR / 8
+    assert worst(second[decided], [truth for _, truth in truths]) < distributions.NORMAL_ERROR / 8
 
 
 def test_a_normal_pair_fails_exactly_where_the_bounds_do_not_reach() -> None:
-    least_exponential = round(2**63 * math.exp(-certified.LEAST_EXPONENTIAL))
+    least_exponential = round(2**63 * math.exp(-distributions.LEAST_EXPONENTIAL))
     lengths = np.array([0, 1, LEAST - 1, LEAST, LAST, least_exponential + 2**30, least_exponential - 2**30, 2**62])
-    _, _, failed = certified.normal_pair(lengths, np.zeros_like(lengths))
+    _, _, failed = distributions.normal_pair(lengths, np.zeros_like(lengths))
     assert failed.tolist() == [True, True, True, False, True, True, False, False]
 
 
 def test_the_quarter_turn_is_covered_from_end_to_end() -> None:
     lengths = np.full(3, 2**62)
     radius = math.sqrt(2 * math.log(2))
-    first, second, _ = certified.normal_pair(lengths, np.array([-(2**61), 0, 2**61 - 1]))
+    first, second, _ = distributions.normal_pair(lengths, np.array([-(2**61), 0, 2**61 - 1]))
     assert first == pytest.approx([radius, radius / math.sqrt(2), 0], abs=1e-12)
     assert second == pytest.approx([0, radius / math.sqrt(2), radius], abs=1e-12)
 
@@ -158,7 +158,7 @@ def test_a_value_is_undecided_exactly_when_a_neighbour_within_tolerance_rounds_d
     value: float, bits: int
 ) -> None:
     tolerance = Fraction(1, 2**bits)
-    nearest, undecided = certified.rounded(np.array([value]), float(tolerance))
+    nearest, undecided = distributions.rounded(np.array([value]), float(tolerance))
     centre = Fraction(value)
     assert abs(centre - int(nearest[0])) <= Fraction(1, 2)
     assert bool(undecided[0]) == (abs(centre - int(nearest[0])) > Fraction(1, 2) - tolerance)
@@ -171,7 +171,7 @@ def test_a_value_is_undecided_exactly_when_a_neighbour_within_tolerance_rounds_d
 @given(st.integers(0, 2**30), st.integers(-60, 60), st.integers(3, 20))
 def test_values_at_a_half_are_always_undecided(whole: int, offset: int, bits: int) -> None:
     value = whole + 0.5 + offset * 2.0**-30
-    _, undecided = certified.rounded(np.array([value, -value]), 2.0**-bits)
+    _, undecided = distributions.rounded(np.array([value, -value]), 2.0**-bits)
     assert undecided.all()
 
 
@@ -179,14 +179,14 @@ def test_values_at_a_half_are_always_undecided(whole: int, offset: int, bits: in
 @given(st.integers(-(2**52), 2**52), st.booleans())
 def test_a_sign_is_put_on_a_whole_magnitude(whole: int, negative: bool) -> None:
     signs = np.array([-1 if negative else 0])
-    assert certified.with_sign(np.array([float(whole)]), signs).tolist() == [-whole if negative else whole]
+    assert distributions.with_sign(np.array([float(whole)]), signs).tolist() == [-whole if negative else whole]
 
 
 @some_examples
 @given(st.lists(st.integers(-(2**70), 2**70) | st.integers(-(2**63) - 1, -(2**63)) | st.integers(2**63 - 1, 2**63)))
 def test_integers_are_narrowed_only_if_all_of_them_fit(values: list[int]) -> None:
     fit = all(-(2**63) <= value < 2**63 for value in values)
-    for narrow in (certified.narrowed(np.array(values, dtype=object)), certified.integers(values)):
+    for narrow in (distributions.narrowed(np.array(values, dtype=object)), distributions.integers(values)):
         assert narrow.tolist() == values
         assert (narrow.dtype == np.int64) == fit
 
@@ -194,14 +194,14 @@ def test_integers_are_narrowed_only_if_all_of_them_fit(values: list[int]) -> Non
 @all_cases("value", [2**63, -(2**63) - 1, 2**64, 10**300, -(10**300)])
 def test_an_array_widens_rather_than_wraps(value: int) -> None:
     before = np.array([1, -(2**63), 2**63 - 1, 4])
-    after = certified.put(before, 3, value)
+    after = distributions.put(before, 3, value)
     assert after.tolist() == [1, -(2**63), 2**63 - 1, value]
     after[0:2] = np.array([7, 8])  # the next block of the fast path lands in the widened array
-    assert certified.put(after, 2, 5).tolist() == [7, 8, 5, value]
+    assert distributions.put(after, 2, 5).tolist() == [7, 8, 5, value]
 
 
 @all_cases("value", [2**63 - 1, -(2**63), 0])
 def test_an_array_stays_narrow_while_its_integers_fit(value: int) -> None:
-    after = certified.put(np.zeros(2, dtype=np.int64), 1, value)
+    after = distributions.put(np.zeros(2, dtype=np.int64), 1, value)
     assert after.dtype == np.int64
     assert after.tolist() == [0, value]

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from cases import all_cases, some_examples
 from giveortake import exact
 from giveortake.randomness import bernoulli, bernoulli_exp, bernoulli_real, uniform_integers
-from giveortake.randomness.bernoulli import survives
-from giveortake.randomness.certified import BLOCK
+from giveortake.randomness.distributions import BLOCK, survives
 from giveortake.randomness.entropy import Uniform
 from recorded_entropy import RecordedEntropy, ScriptedEntropy
 from statistics_of_draws import CLAIMS, counts_are_plausible

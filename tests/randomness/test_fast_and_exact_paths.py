@@ -17,11 +17,9 @@ from flint import arb, arf, ctx, fmpq
 from cases import all_cases
 from giveortake import exact
 from giveortake.randomness import (
-    certified,
     discrete_gaussian,
     distributions,
     geometric,
-    large_scales,
     rounded_laplace,
     rounded_normal,
 )
@@ -41,8 +39,8 @@ SCALES = [
     Fraction(10**6 + 1, 3),
     Fraction(2**27),
 ]
-LAPLACE_SCALES = [*SCALES, large_scales.WIDEST_LAPLACE - Fraction(1, 3), large_scales.WIDEST_LAPLACE]
-NORMAL_SCALES = [*SCALES, large_scales.WIDEST_NORMAL - Fraction(1, 3), large_scales.WIDEST_NORMAL]
+LAPLACE_SCALES = [*SCALES, distributions.WIDEST_LAPLACE - Fraction(1, 3), distributions.WIDEST_LAPLACE]
+NORMAL_SCALES = [*SCALES, distributions.WIDEST_NORMAL - Fraction(1, 3), distributions.WIDEST_NORMAL]
 SIZE = 1500
 
 
@@ -225,7 +223,7 @@ def test_an_exact_draw_that_exceeds_64_bits_widens_the_array() -> None:
 
 
 def test_the_first_word_of_all_zeros_is_a_large_draw_in_the_vector_path() -> None:
-    scale = large_scales.WIDEST_LAPLACE
+    scale = distributions.WIDEST_LAPLACE
     drawn = rounded_laplace(scale, 6, ScriptedEntropy([0, -(2**63), 2**62, 2**62, 2**62, 2**62, 0, 0, 0]))
     first, second, *rest = drawn.tolist()
     assert first > 63 * math.log(2) * 2**34
@@ -293,7 +291,7 @@ def test_a_discrete_gaussian_candidate_is_kept_or_redrawn_at_exactly_its_density
 
 
 def test_fast_draws_fill_an_array_of_any_size(entropy: RecordedEntropy) -> None:
-    block = certified.BLOCK
+    block = distributions.BLOCK
     for size in (0, 1, 2, 3, 4, 5, 6, 7, block - 1, block, block + 1, 2 * block + 1):
         for sampler in (rounded_laplace, geometric, rounded_normal):
             drawn = sampler(Fraction(5), size, entropy)

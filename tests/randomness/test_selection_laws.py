@@ -15,8 +15,8 @@ from scipy import integrate
 
 from cases import all_cases
 from giveortake.randomness import noisy_argmax
+from giveortake.randomness.distributions import Noise, exact_score
 from giveortake.randomness.entropy import words
-from giveortake.randomness.selection import Noise, exact_score
 from recorded_entropy import RecordedEntropy, ScriptedEntropy
 from statistics_of_draws import CLAIMS, counts_are_plausible
 from tiers import tiered
@@ -24,7 +24,7 @@ from tiers import tiered
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from giveortake.randomness.selection import Scores
+    from giveortake.randomness.distributions import Scores
 
 NOISES: tuple[Noise, ...] = get_args(Noise)
 every_noise = all_cases("noise", NOISES)

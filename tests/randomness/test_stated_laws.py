@@ -13,7 +13,7 @@ import pytest
 import statistics_of_draws as laws
 from cases import all_cases
 from giveortake import randomness
-from giveortake.randomness.certified import BLOCK
+from giveortake.randomness.distributions import BLOCK
 from recorded_entropy import RecordedEntropy
 from statistics_of_draws import CLAIMS, are_uncorrelated, counts_are_plausible, fits
 from tiers import tiered

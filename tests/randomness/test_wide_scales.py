@@ -13,7 +13,7 @@ from scipy import stats
 import statistics_of_draws as laws
 from cases import all_cases
 from giveortake import randomness
-from giveortake.randomness import large_scales
+from giveortake.randomness import distributions
 from recorded_entropy import RecordedEntropy
 from statistics_of_draws import CLAIMS, are_uniform, fits, follows
 from tiers import tiered
@@ -42,11 +42,11 @@ LIMITS = {
     "discrete Gaussian": stats.norm.cdf,
 }
 WIDE = [
-    large_scales.WIDEST_NORMAL,
-    large_scales.WIDEST_NORMAL + Fraction(1, 3),
+    distributions.WIDEST_NORMAL,
+    distributions.WIDEST_NORMAL + Fraction(1, 3),
     Fraction(2**30),
-    large_scales.WIDEST_LAPLACE,
-    large_scales.WIDEST_LAPLACE + Fraction(1, 3),
+    distributions.WIDEST_LAPLACE,
+    distributions.WIDEST_LAPLACE + Fraction(1, 3),
     Fraction(2**35 - 1),
     Fraction(10**18),
     Fraction(2**63),

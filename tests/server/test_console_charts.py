@@ -17,7 +17,7 @@ import giveortake as gt
 from giveortake.answers import Answer
 from giveortake.answers.column import Column
 from giveortake.plot.svg import MOST_PANELS, MOST_ROWS, Scale, bars, brief, figure, tag
-from giveortake.privacy.interpretation import beliefs
+from giveortake.privacy.guarantee import beliefs
 from giveortake.server.console.charts import (
     attacker_chart,
     belief_chart,

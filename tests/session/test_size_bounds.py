@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from giveortake.caching import Cache, serving
-from giveortake.mechanisms.tails import reach
+from giveortake.mechanisms.additive import reach
 from giveortake.session.profiles import estimates
 from giveortake.session.profiles.estimates import Share, Sizes, share_left_out, share_left_out_of_groups
 from giveortake.session.profiles.histograms import size_edges

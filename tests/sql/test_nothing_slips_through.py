@@ -17,7 +17,7 @@ from giveortake import sql
 from giveortake.errors import QueryRefused
 from giveortake.plan import Question
 from giveortake.sql.refusals import allow
-from giveortake.sql.tokens import ARGUMENTS
+from giveortake.sql.select import ARGUMENTS
 from paired_questions import PAIRS
 from tiers import tiered
 

@@ -16,7 +16,7 @@ WITH_HINTS: list[tuple[str, str]] = [
     ("SELECT * FROM trips", r"`\*`"),
     ("SELECT trips.* FROM trips", r"`\*`"),
     ("SELECT region FROM trips", "`region` is neither grouped"),
-    ("SELECT amount + 1 FROM trips", "neither grouped by nor an aggregate"),
+    ("SELECT amount + 1 FROM trips", "neither grouped by nor inside an aggregate"),
     ("SELECT amount, COUNT(*) FROM trips", "`amount` is neither grouped"),
     ("SELECT COUNT(*) + amount FROM trips", "`amount` is neither grouped"),
     ("SELECT DISTINCT note FROM trips", "found in the data"),

@@ -4,11 +4,12 @@ import datetime as dt
 import itertools
 import random
 import secrets
+import time
 from dataclasses import dataclass, field
 from decimal import Decimal
-from enum import IntEnum
+from enum import Enum, Flag, IntEnum
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from cases import all_cases, some_examples
 from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.verify import Flip, Table, family, program
 from giveortake.verify.numbers import Polynomial, never_negative
+
+T = TypeVar("T")
 
 
 def test_every_path_is_taken_once_and_probabilities_are_exact() -> None:
@@ -198,6 +201,34 @@ class Colour(IntEnum):
     RED = 1
 
 
+class Right(Flag):
+    """Members that can be joined."""
+
+    READ, WRITE = 1, 2
+
+
+class Alike(Enum):
+    """Members that call each other equal."""
+
+    NO, YES = 0, 1
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Alike)
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "Alike"
+
+
+class Unhashable(Enum):
+    """Members without a hash."""
+
+    NO, YES = 0, 1
+    __hash__ = None  # type: ignore[assignment]  # (that is the point)
+
+
 class Point(NamedTuple):
     """A tuple with names."""
 
@@ -209,11 +240,12 @@ class Note(str):
 
     about: object = None
 
-    @classmethod
-    def on(cls, about: object) -> Note:
-        note = cls("a")
-        note.about = about
-        return note
+
+class Whole(int):
+    """A number that can hold more than its value."""
+
+    about: object = None
+    numerator = property(lambda self: self)  # so that a fraction keeps it
 
 
 class Hiding:
@@ -241,10 +273,9 @@ class Zone(dt.tzinfo):
     tzname = dst = utcoffset
 
 
-def _with_attribute(x: object) -> Labelled:
-    made = Labelled(1, "a")
-    object.__setattr__(made, "about", x)
-    return made
+def _about(number: T, about: object) -> T:
+    object.__setattr__(number, "about", about)
+    return number
 
 
 @all_cases(
@@ -258,17 +289,26 @@ def _with_attribute(x: object) -> Labelled:
         lambda x: np.float32("nan") if x else float("nan"),
         lambda x: (1, np.float64("nan")),
         lambda x: frozenset([float("nan")]),
-        Note.on,
+        lambda x: _about(Note("a"), x),
+        lambda x: Fraction(_about(Whole(1), x)),
         Hiding,
         lambda x: (Hiding(x),),
-        lambda x: Point(Hiding(x)),
+        Point,
         lambda x: frozenset([Hiding(x)]),
-        lambda x: Labelled(1, Note.on(x)),
-        _with_attribute,
+        lambda x: Labelled(1, f"{x}"),
+        Unhashable,
+        lambda x: time.struct_time((*[1] * 9, "CET", x)),
         lambda x: dt.datetime(2020, 1, 1, tzinfo=Zone()),
+        lambda x: dt.time(12, tzinfo=dt.timezone(dt.timedelta(hours=x))),
+        lambda x: type("int64", (np.int64,), {"__module__": "numpy"})(1),
+        lambda x: np.rec.array(np.array([(x, 2.0)], dtype=[("a", object), ("b", "f8")]))[0],
         lambda x: [x],
         lambda x: lambda: x,
         lambda x: np.void(b"ab"),
+        lambda x: memoryview(b"a"),
+        slice,
+        lambda x: iter(()),
+        bytearray,
     ],
 )
 def test_outputs_that_may_hold_more_than_can_be_compared_are_refused(make: Any) -> None:
@@ -286,9 +326,10 @@ def test_outputs_that_may_hold_more_than_can_be_compared_are_refused(make: Any) 
         lambda x: (b"a", Fraction(x, 3), Decimal(x), complex(0, x), 0.5 * x),
         lambda x: frozenset([x, "b"]),
         lambda x: Colour.RED if x else 2,
-        lambda x: Point((x, Colour.RED)),
-        lambda x: Labelled(x, "a"),
+        lambda x: (Right.READ | Right.WRITE, Right.READ)[x],
         np.int64,
+        np.str_,
+        np.bool_,
         lambda x: np.float32(x / 3),
         lambda x: np.datetime64(f"2024-01-0{x + 1}"),
         lambda x: dt.datetime(2020, 1, 1 + x, tzinfo=dt.UTC),
@@ -313,8 +354,8 @@ def test_outputs_of_known_kinds_are_told_apart(make: Any) -> None:
         (np.float32(0.0), np.float32(-0.0)),
         (dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, fold=1)),
         (range(0, 3, 2), range(0, 4, 2)),
-        (Labelled(1, "is here"), Labelled(1, "is not")),
-        (frozenset([Labelled(1, "is here")]), frozenset([Labelled(1, "is not")])),
+        (Alike.NO, Alike.YES),
+        ((Alike.NO,), (Alike.YES,)),
         (frozenset([0, 8, 16]), frozenset([16, 8, 0])),  # written in another order
         (frozenset([0.0]), frozenset([-0.0])),
         (1, Colour.RED),

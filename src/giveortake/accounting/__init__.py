@@ -12,20 +12,30 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake.accounting.filters import (
     ApproxDPFilter,
+    ApproxOdometer,
     Filter,
     GaussianDPFilter,
+    Odometer,
     PureDPFilter,
+    PureOdometer,
     RenyiDPFilter,
     ZCDPFilter,
     filter,  # noqa: A004 (a held name)
+    odometer,
 )
 from giveortake.accounting.pricing import Snapshot
 from giveortake.privacy import events
 
 if TYPE_CHECKING:
-    from giveortake.accounting.composition import advanced_epsilon, calibrate, compose
-    from giveortake.accounting.intervals import Interval, delta_interval, epsilon_interval, least_miss_rate
-    from giveortake.accounting.odometers import ApproxOdometer, Odometer, PureOdometer, odometer
+    from giveortake.accounting.composition import (
+        Interval,
+        advanced_epsilon,
+        calibrate,
+        compose,
+        delta_interval,
+        epsilon_interval,
+        least_miss_rate,
+    )
 
 __all__ = [
     "ApproxDPFilter",
@@ -50,24 +60,11 @@ __all__ = [
     "odometer",
 ]
 
-_HOME_OF = {  # names that a session does not need: loaded on first use
-    "ApproxOdometer": "odometers",
-    "Interval": "intervals",
-    "Odometer": "odometers",
-    "PureOdometer": "odometers",
-    "advanced_epsilon": "composition",
-    "calibrate": "composition",
-    "compose": "composition",
-    "delta_interval": "intervals",
-    "epsilon_interval": "intervals",
-    "least_miss_rate": "intervals",
-    "odometer": "odometers",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        return getattr(import_module(f"giveortake.accounting.{_HOME_OF[name]}"), name)
+    """A name that a session does not need is loaded on first use."""
+    if name in __all__:
+        return getattr(import_module("giveortake.accounting.composition"), name)
     raise AttributeError(f"module 'giveortake.accounting' has no attribute {name!r}")
 
 

@@ -34,7 +34,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from heapq import nlargest
 from math import isqrt
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 from giveortake.caching import cached
 from giveortake.errors import InvalidParameter, Unprovable
@@ -105,13 +105,8 @@ class Currency(ABC):
 class Epsilon(Currency):
     """ε of pure differential privacy: the largest privacy loss."""
 
-    @property
-    def name(self) -> str:
-        return "sum of ε"
-
-    @property
-    def symbol(self) -> str:
-        return "ε"
+    name: ClassVar[str] = "sum of ε"
+    symbol: ClassVar[str] = "ε"
 
     def pure(self, epsilon: Fraction) -> Fraction:
         """ε itself, by definition."""
@@ -123,13 +118,8 @@ class Epsilon(Currency):
 class Rho(Currency):
     """ρ of zero-concentrated differential privacy: D_α ≤ αρ at every order."""
 
-    @property
-    def name(self) -> str:
-        return "sum of ρ"
-
-    @property
-    def symbol(self) -> str:
-        return "ρ"
+    name: ClassVar[str] = "sum of ρ"
+    symbol: ClassVar[str] = "ρ"
 
     def pure(self, epsilon: Fraction) -> Fraction:
         """ε²/2 [BS16, Prop. 1.4]; and ε, because D_α ≤ D_∞ ≤ ε ≤ αε, which is less when ε exceeds 2."""
@@ -149,13 +139,8 @@ class Rho(Currency):
 class SquaredMu(Currency):
     """μ² of Gaussian differential privacy."""
 
-    @property
-    def name(self) -> str:
-        return "sum of μ²"
-
-    @property
-    def symbol(self) -> str:
-        return "μ²"
+    name: ClassVar[str] = "sum of μ²"
+    symbol: ClassVar[str] = "μ²"
 
     def pure(self, epsilon: Fraction) -> Fraction:
         """The square of μ = 2Φ⁻¹(e^ε/(1 + e^ε)), rounded up; proof in `PureDP.gaussian`."""
@@ -218,13 +203,8 @@ class Divergence(Currency):
 class Delta(Currency):
     """δ that events spend themselves. A release that is ε-DP spends none; see `failure`."""
 
-    @property
-    def name(self) -> str:
-        return "δ for discovered keys"
-
-    @property
-    def symbol(self) -> str:
-        return "δ"
+    name: ClassVar[str] = "δ for discovered keys"
+    symbol: ClassVar[str] = "δ"
 
     def pure(self, epsilon: Fraction) -> Fraction:
         """Zero: an ε-DP release spends no δ."""
@@ -299,7 +279,7 @@ def failure(event: Event, neighbours: Neighbours) -> int:
     Theorem [KOV15], [MV16]: if the output laws P, Q of a release on two neighbours are
     (ε, δ)-close, then P = (1−δ)P′ + δP″ and Q = (1−δ)Q′ + δQ″ with P′ and Q′ ε-close. Proof: the release is
     post-processing of the mechanism that with probability δ reveals its input and otherwise answers by
-    ε-randomized response (the pair of `giveortake.privacy.approximate`); P″ and Q″ are what becomes of the first case,
+    ε-randomized response (the pair of `giveortake.privacy.definitions`); P″ and Q″ are what becomes of the first case,
     P′ and Q′ of the second. ∎ For `GaussianKeys`, where P′ and Q′ are μ-close instead, the decomposition is in
     `giveortake.mechanisms.WeightedKeys`.
     """

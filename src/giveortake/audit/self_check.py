@@ -28,8 +28,14 @@ from giveortake.exact import decimal
 from giveortake.mechanisms.functions import laplace
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP
 from giveortake.randomness import SYSTEM_ENTROPY, uniform_integers
-from giveortake.randomness.bernoulli import bernoulli, bernoulli_exp
-from giveortake.randomness.distributions import geometric, rounded_laplace, rounded_normal, two_sided_geometric
+from giveortake.randomness.distributions import (
+    bernoulli,
+    bernoulli_exp,
+    geometric,
+    rounded_laplace,
+    rounded_normal,
+    two_sided_geometric,
+)
 
 if TYPE_CHECKING:
     from giveortake.audit.conformance import Case

@@ -42,7 +42,7 @@ from giveortake.ledger.chain.watermark import StateFolder, state_folder
 from giveortake.ledger.discovery import MEMORY, files_of, usual_ledger
 from giveortake.ledger.opening import rehearsal
 from giveortake.plan import Domain, Kind
-from giveortake.plan.domains import declared
+from giveortake.plan.expressions import declared
 from giveortake.privacy import ROW
 from giveortake.session.protection import own_domains, table_name
 

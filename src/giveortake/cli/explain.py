@@ -14,7 +14,7 @@ import giveortake as gt
 from giveortake.cli.shell import Command, terminal
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import decimal, decimal_up, open_probability, percent, percent_down, percent_up, positive, whole
-from giveortake.privacy.interpretation import FAILURE, PRIORS, RATES, beliefs
+from giveortake.privacy.guarantee import FAILURE, PRIORS, RATES, beliefs
 
 if TYPE_CHECKING:
     import argparse

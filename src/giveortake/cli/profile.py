@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from giveortake.plan import Domain
-    from giveortake.plan.domains import Schema
+    from giveortake.plan.expressions import Schema
     from giveortake.session.profiles.profile import Profile
 
 _SHOWN = 8  # lines of a table

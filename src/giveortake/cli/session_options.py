@@ -29,7 +29,7 @@ from giveortake.exact import MOST_DIGITS, decimal, percent, rational
 from giveortake.ledger import Ledger
 from giveortake.ledger.discovery import CONFIGURATION, MEMORY, require_no_other_configuration, usual_ledger
 from giveortake.ledger.opening import rehearsal
-from giveortake.plan.aggregates import span_of
+from giveortake.plan.relations import span_of
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP
 from giveortake.privacy.guarantee import checked_neighbours
 from giveortake.session.protection import table_name

@@ -18,7 +18,7 @@ from rich.text import Text
 from giveortake import verify
 from giveortake.cli.shell import Command, number, terminal
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
-from giveortake.verify.verdicts import exactly
+from giveortake.verify.table import exactly
 
 if TYPE_CHECKING:
     import argparse

@@ -33,7 +33,7 @@ import numpy as np
 
 from giveortake.compile.intervals import Acceptance, truncated_interval
 from giveortake.errors import QueryRefused
-from giveortake.mechanisms import tails
+from giveortake.mechanisms import additive as tails
 from giveortake.mechanisms.mechanism import BoundedIntegers
 
 if TYPE_CHECKING:

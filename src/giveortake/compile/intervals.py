@@ -30,10 +30,10 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never, final
 
 import numpy as np
 
-from giveortake.accounting.pld import floating_point
+from giveortake.accounting import privacy_loss
 from giveortake.caching import cached
-from giveortake.mechanisms import tails
-from giveortake.mechanisms.tails import LaplaceTail, NormalTail
+from giveortake.mechanisms import additive as tails
+from giveortake.mechanisms.additive import LaplaceTail, NormalTail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     from giveortake.compile.formulas import Linear
     from giveortake.compile.noisy_measures import Combined, Decided
+    from giveortake.mechanisms.additive import Tail
     from giveortake.mechanisms.mechanism import PrefixStrategy
-    from giveortake.mechanisms.tails import Tail
 
     Floats: TypeAlias = npt.NDArray[np.float64]
     Whole: TypeAlias = npt.NDArray[np.int64]
@@ -192,7 +192,7 @@ def _log_tail(tail: Tail, steps: Whole) -> Floats:
     with np.errstate(divide="ignore"):
         match tail:
             case NormalTail():
-                log_probabilities = np.log(np.maximum(floating_point.tail(x), 1e-300))
+                log_probabilities = np.log(np.maximum(privacy_loss.tail(x), 1e-300))
             case LaplaceTail():
                 log_probabilities = np.where(x > 0, -x - np.log(2), np.log1p(-0.5 * np.exp(np.minimum(x, 0.0))))
             case _:

@@ -24,7 +24,7 @@ from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import Laplace
 from giveortake.plan import Measured, identity
 from giveortake.plan.describe import described
-from giveortake.plan.domains import MOST_KEYS
+from giveortake.plan.expressions import MOST_KEYS
 from giveortake.privacy import ApproxDP, GaussianDP, events
 
 if TYPE_CHECKING:

@@ -58,8 +58,7 @@ if TYPE_CHECKING:
     from giveortake.compile.sensitivity import Stability
     from giveortake.engines import Bins, Bounding, Distinct, Engine, Keys
     from giveortake.mechanisms import Sensitive
-    from giveortake.mechanisms.additive import RoundedNoise
-    from giveortake.mechanisms.tails import Tail
+    from giveortake.mechanisms.additive import RoundedNoise, Tail
     from giveortake.plan import Domain, Relation
     from giveortake.privacy.events import Event
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from giveortake.errors import LedgerDamaged
-from giveortake.mechanisms.tails import quantile
+from giveortake.mechanisms.additive import quantile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from giveortake.compile.intervals import RunningTotals
     from giveortake.compile.measures import Measure
-    from giveortake.mechanisms.additive import RoundedNoise
-    from giveortake.mechanisms.tails import Tail
+    from giveortake.mechanisms.additive import RoundedNoise, Tail
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 

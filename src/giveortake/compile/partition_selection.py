@@ -27,7 +27,7 @@ from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.mechanisms import DiscoveredHistogram, Gaussian, KeySelection, Laplace, WeightedKeys
 from giveortake.mechanisms.partition_selection import weights
 from giveortake.privacy import gaussian_mu
-from giveortake.privacy.gaussian import rough_mu
+from giveortake.privacy.definitions import rough_mu
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

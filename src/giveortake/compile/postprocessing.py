@@ -24,7 +24,7 @@ from giveortake.exact import exact_decimal
 from giveortake.plan import ColumnReference, Computed, Kind, Literal, Measured, Quotient
 from giveortake.plan.describe import rows_in_no_group, rows_without, undeclared_values, values_at_ends
 from giveortake.plan.question import Condition, aggregates_in
-from giveortake.privacy.composition import together
+from giveortake.privacy.definitions import together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

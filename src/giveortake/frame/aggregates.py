@@ -9,8 +9,8 @@ from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import Number, rational
 from giveortake.frame.expressions import SIGNS, Expr, Operand, column_or_expression, node_of
 from giveortake.plan import Aggregate, AggregateKind, Computed, Measured, Quotient, Relation, Window
-from giveortake.plan.aggregates import AGGREGATES
 from giveortake.plan.question import WINDOWS, Condition, Frame, Order, ordered_by, with_aggregates
+from giveortake.plan.relations import AGGREGATES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

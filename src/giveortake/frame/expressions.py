@@ -12,8 +12,7 @@ from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import rational
 from giveortake.plan import Call, ColumnReference, Expression, Literal, Value
 from giveortake.plan.describe import with_article
-from giveortake.plan.domains import plain_text_or_time
-from giveortake.plan.expressions import is_missing
+from giveortake.plan.expressions import COMPARISONS, is_missing, plain_text_or_time
 from giveortake.plan.functions import CASTS
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ SIGNS = {
     "and": "&",
     "or": "|",
 }
-_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 _MISSING = 'gt.col("x").is_null(), or ~gt.col("x").is_null()'
 _INT64 = 1 << 63
 
@@ -387,7 +385,7 @@ def column_or_expression(argument: str | Expr) -> Expression:
 
 def _call(name: str, *operands: Operand) -> Expr:
     nodes = tuple(node_of(operand) for operand in operands)
-    if name in _COMPARISONS and any(map(is_missing, nodes)):
+    if name in COMPARISONS and any(map(is_missing, nodes)):
         raise QueryRefused("a comparison with None is never true", hint=_MISSING)
     return Expr(Call(name, nodes))
 

@@ -241,7 +241,10 @@ class Grouped:
                 )
         having = None
         for condition in self.conditions:
-            check = self._condition(condition, chosen)
+            if isinstance(condition, Check):
+                check = released_condition(condition.condition, relation)
+            else:
+                check = self._read(node_of(condition), chosen)
             having = check if having is None else Condition("and", (having, check))
         question = Question(relation, self.keys, tuple(chosen.items()), having, order, self.most, columns)
         return self.table.ask(question)
@@ -251,11 +254,6 @@ class Grouped:
         order = released_order(order, self.table.relation)
         names = [name for name, output in outputs.items() if output == order.by]
         return replace(order, column=names[0], by=None) if names else order
-
-    def _condition(self, condition: Expr | Check, outputs: dict[str, Output]) -> Condition:
-        if isinstance(condition, Check):
-            return released_condition(condition.condition, self.table.relation)
-        return self._read(node_of(condition), outputs)
 
     def _read(self, node: Expression, outputs: dict[str, Output]) -> Condition:
         if isinstance(node, ColumnReference) and node.name in dict(self.keys):

@@ -21,7 +21,7 @@ from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.exact import counted
 from giveortake.learn.noisy_sums import in_grains, one, value, vector_sum
 from giveortake.plan import Call, ColumnReference, Kind, Literal, Value
-from giveortake.plan.domains import compared
+from giveortake.plan.expressions import compared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

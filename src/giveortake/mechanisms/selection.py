@@ -9,7 +9,6 @@ compares counts with an expectation by it, and `NoisyCount` measures them.
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from threading import Lock
@@ -37,31 +36,31 @@ if TYPE_CHECKING:
     from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.privacy.guarantee import Neighbours
     from giveortake.randomness import Entropy
-    from giveortake.randomness.selection import Noise, Scores
+    from giveortake.randomness.distributions import Noise, Scores
 
     Integers: TypeAlias = BoundedIntegers | npt.NDArray[Any]
     Chosen: TypeAlias = npt.NDArray[np.bool_]
 
 
+@dataclass(frozen=True, slots=True, init=False)
 class NoisySelection(Mechanism["Numeric", int]):
-    """Select the index of the greatest utility / scale + noise."""
+    """Select the index of the greatest utility / scale + noise; the scale is what one unit of noise is worth."""
 
-    __slots__ = ()
+    scale: Fraction
 
     noise: ClassVar[Noise]
+
+    def __init__(self, scale: Number) -> None:
+        object.__setattr__(self, "scale", positive("scale", scale))
 
     @classmethod
     def calibrated(cls, *, epsilon: Number, sensitivity: Number = 1) -> Self:
         """The selection by utilities of that sensitivity that is ε-DP."""
         return cls(scale_for(sensitivity, epsilon, factor=2))
 
-    @abstractmethod
-    def __init__(self, scale: Number) -> None: ...
-
-    @property
-    @abstractmethod
-    def scale(self) -> Fraction:
-        """How much utility one unit of noise is worth."""
+    def event(self, sensitivity: Number = 1) -> events.Pure | events.Exponential:
+        """The event of a selection by utilities of that sensitivity."""
+        return events.Pure(2 * at_least("sensitivity", sensitivity) / self.scale)
 
     def release(self, value: Numeric | Sensitive[Numeric], entropy: Entropy | None = None) -> int:
         """The index of the candidate selected; `value` holds the utilities, one for each candidate.
@@ -87,7 +86,7 @@ def _scores(utilities: npt.NDArray[Any]) -> Scores:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Exponential(NoisySelection):
     """Select candidate i with probability proportional to exp(utilityᵢ / scale).
 
@@ -95,13 +94,8 @@ class Exponential(NoisySelection):
     It is drawn as the greatest utility / scale + Gumbel noise. Rounding of numbers: none; the sampler is exact.
     """
 
-    scale: Fraction
-
     noise: ClassVar[Noise] = "gumbel"
     citation: ClassVar[str] = "McSherry, Talwar: Mechanism design via differential privacy, FOCS 2007"
-
-    def __init__(self, scale: Number) -> None:
-        object.__setattr__(self, "scale", positive("scale", scale))
 
     def event(self, sensitivity: Number = 1) -> events.Exponential:
         """The event of a selection by utilities of that sensitivity."""
@@ -126,7 +120,7 @@ class Exponential(NoisySelection):
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class PermuteAndFlip(NoisySelection):
     """Visit the candidates in random order and take each with probability exp((utility − best) / scale).
 
@@ -138,21 +132,12 @@ class PermuteAndFlip(NoisySelection):
     Pure(epsilon=Fraction(1, 1))
     """
 
-    scale: Fraction
-
     noise: ClassVar[Noise] = "exponential"
     citation: ClassVar[str] = "McKenna, Sheldon: Permute-and-flip, NeurIPS 2020"
 
-    def __init__(self, scale: Number) -> None:
-        object.__setattr__(self, "scale", positive("scale", scale))
-
-    def event(self, sensitivity: Number = 1) -> events.Pure:
-        """The event of a selection by utilities of that sensitivity."""
-        return events.Pure(2 * at_least("sensitivity", sensitivity) / self.scale)
-
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class ReportNoisyMax(NoisySelection):
     """Add Laplace noise of that scale to every utility and release only the index of the greatest.
 
@@ -165,17 +150,8 @@ class ReportNoisyMax(NoisySelection):
     1
     """
 
-    scale: Fraction
-
     noise: ClassVar[Noise] = "laplace"
     citation: ClassVar[str] = "Dwork, Roth: The algorithmic foundations of differential privacy, 2014"
-
-    def __init__(self, scale: Number) -> None:
-        object.__setattr__(self, "scale", positive("scale", scale))
-
-    def event(self, sensitivity: Number = 1) -> events.Pure:
-        """The event of a selection by utilities of that sensitivity."""
-        return events.Pure(2 * at_least("sensitivity", sensitivity) / self.scale)
 
     def margin(self, confidence: Number = Fraction(95, 100), *, candidates: int) -> Fraction:
         """The margin is two noises, each at most scale · ln(candidates / miss) except with probability miss."""
@@ -275,8 +251,36 @@ def _distance(counts: BoundedIntegers, expected: npt.NDArray[np.int64]) -> int:
     return counts.mapped(np.ravel, 1).times(FINENESS).distance(expected.ravel())
 
 
+class _SparseVector(Mechanism["Numeric", bool]):
+    """What the two forms of the sparse vector technique share: one event for all answers, and their noise."""
+
+    __slots__ = ()
+
+    citation: ClassVar[str] = "Dwork, Roth: The algorithmic foundations of differential privacy, section 3.6, 2014"
+
+    threshold: int
+    epsilon: Fraction
+    sensitivity: int
+
+    def event(self, sensitivity: Number | None = None) -> events.AboveThreshold:
+        """The event of all answers together."""
+        step = self.sensitivity if sensitivity is None else exact.at_least("sensitivity", sensitivity)
+        return events.AboveThreshold(self.epsilon * step / self.sensitivity)
+
+    def margin(self, confidence: Number = Fraction(95, 100), *, questions: int) -> Fraction:
+        """How far from the threshold values must be for none of that many answers to be wrong [DR14, theorem 3.24]."""
+        miss = miss_probability(confidence)
+        questions = exact.whole("questions", questions)
+        continuous = 8 * self.sensitivity * exact.log_up(2 * questions / miss) / self.epsilon
+        return continuous + 1  # two roundings of at most half a step each
+
+    def _noise(self, width: int, entropy: Entropy) -> int:
+        draw: Any = rounded_laplace(width * self.sensitivity / self.epsilon, 1, entropy)[0]
+        return int(draw)
+
+
 @final
-class AboveThreshold(Mechanism["Numeric", bool]):
+class AboveThreshold(_SparseVector):
     """Say of one integer after another whether it is above a threshold, until the first one that is.
 
     Guarantee [DR14, theorem 3.23]: for values of sensitivity d, a whole number of steps, all answers together are
@@ -292,8 +296,6 @@ class AboveThreshold(Mechanism["Numeric", bool]):
 
     __slots__ = ("_lock", "_noisy_threshold", "_process", "_spent", "epsilon", "sensitivity", "threshold")
 
-    citation: ClassVar[str] = "Dwork, Roth: The algorithmic foundations of differential privacy, section 3.6, 2014"
-
     def __init__(self, threshold: Number, epsilon: Number, sensitivity: int = 1) -> None:
         self.threshold = exact.ceiling(exact.rational("threshold", threshold))
         self.epsilon = exact.spendable("epsilon", epsilon)
@@ -307,11 +309,6 @@ class AboveThreshold(Mechanism["Numeric", bool]):
     def spent(self) -> bool:
         """Whether it has said True."""
         return self._spent
-
-    def event(self, sensitivity: Number | None = None) -> events.AboveThreshold:
-        """The event of all answers together."""
-        step = self.sensitivity if sensitivity is None else exact.at_least("sensitivity", sensitivity)
-        return events.AboveThreshold(self.epsilon * step / self.sensitivity)
 
     def release(self, value: Numeric | Sensitive[Numeric], entropy: Entropy | None = None) -> bool:
         """Whether this value, with noise, reaches the threshold with noise."""
@@ -330,13 +327,6 @@ class AboveThreshold(Mechanism["Numeric", bool]):
     def __reduce_ex__(self, _protocol: object) -> NoReturn:
         raise SensitiveValue("a copy of an AboveThreshold could say True twice with the same noise")
 
-    def margin(self, confidence: Number = Fraction(95, 100), *, questions: int) -> Fraction:
-        """How far from the threshold values must be for none of that many answers to be wrong [DR14, theorem 3.24]."""
-        miss = miss_probability(confidence)
-        questions = exact.whole("questions", questions)
-        continuous = 8 * self.sensitivity * exact.log_up(2 * questions / miss) / self.epsilon
-        return continuous + 1  # two roundings of at most half a step each
-
     def _require_unspent(self) -> None:
         if self._spent:
             raise MechanismSpent(
@@ -348,11 +338,6 @@ class AboveThreshold(Mechanism["Numeric", bool]):
                 "this AboveThreshold belongs to the process that made it, and a fork has copied its noise",
                 hint="make a new one in this process: it is a new charge to the budget",
             )
-
-    def _noise(self, width: int, entropy: Entropy) -> int:
-        scale = width * self.sensitivity / self.epsilon
-        draw: Any = rounded_laplace(scale, 1, entropy)[0]
-        return int(draw)
 
 
 @final
@@ -381,7 +366,7 @@ class NoisyCount(Mechanism["Integers", int]):
 
 @final
 @dataclass(frozen=True, slots=True)
-class PaddedThreshold(Mechanism["Numeric", bool]):
+class PaddedThreshold(_SparseVector):
     """The sparse vector technique of `AboveThreshold`, whose noisy threshold is stored under a pad between comparisons.
 
     Guarantee [DR14, theorem 3.23]: `drawn` moves the threshold once, by the noise of `AboveThreshold`; every comparison
@@ -394,16 +379,9 @@ class PaddedThreshold(Mechanism["Numeric", bool]):
     epsilon: Fraction
     sensitivity: int = 1
 
-    citation: ClassVar[str] = AboveThreshold.citation
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", exact.spendable("epsilon", self.epsilon))
         object.__setattr__(self, "sensitivity", exact.whole("sensitivity", self.sensitivity))
-
-    def event(self, sensitivity: Number | None = None) -> events.AboveThreshold:
-        """The event of all answers together."""
-        step = self.sensitivity if sensitivity is None else exact.at_least("sensitivity", sensitivity)
-        return events.AboveThreshold(self.epsilon * step / self.sensitivity)
 
     def drawn(self, pad: int | Sensitive[int], entropy: Entropy | None = None) -> int:
         """The threshold with its noise, under a pad. It is drawn once."""
@@ -431,14 +409,6 @@ class PaddedThreshold(Mechanism["Numeric", bool]):
             )
         (number,) = lattice.whole_numbers("value", opened(value, self)).flat.tolist()
         return int(number) + self._noise(4, source(entropy)) >= noisy
-
-    def margin(self, confidence: Number = Fraction(95, 100), *, questions: int) -> Fraction:
-        """That of `AboveThreshold`."""
-        return AboveThreshold(self.threshold, self.epsilon, self.sensitivity).margin(confidence, questions=questions)
-
-    def _noise(self, width: int, entropy: Entropy) -> int:
-        draw: Any = rounded_laplace(width * self.sensitivity / self.epsilon, 1, entropy)[0]
-        return int(draw)
 
 
 _PADS = 1 << 256

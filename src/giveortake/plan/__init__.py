@@ -3,19 +3,23 @@
 A plan is immutable and knows nothing of SQL, engines or budgets. Both front ends build it, `compile` prices it.
 """
 
-from giveortake.plan.aggregates import Aggregate, AggregateKind
-from giveortake.plan.catalog import (
+from giveortake.plan.expressions import Call, ColumnReference, Domain, Expression, Kind, Literal, Schema, Value
+from giveortake.plan.question import (
     Catalog,
+    Computed,
+    Measured,
     Origin,
+    Question,
+    Quotient,
+    Window,
     free_name,
     identity,
     meet_persons,
     meet_public,
 )
-from giveortake.plan.domains import Domain, Kind, Schema, Value
-from giveortake.plan.expressions import Call, ColumnReference, Expression, Literal
-from giveortake.plan.question import Computed, Measured, Question, Quotient, Window
 from giveortake.plan.relations import (
+    Aggregate,
+    AggregateKind,
     Derive,
     Filter,
     JoinPersons,

@@ -1,10 +1,8 @@
-"""Questions and their domains in words.
+"""Questions and domains in words, and remarks on values that occur in no row or fall into no group.
 
-- Descriptions of questions for people, and remarks on values that occur in no row.
-- Questions and domains are public: nothing here depends on a row.
-- What becomes of values that no domain allows, said by the question and the domains alone.
-- Keys are computed of what is stored, and those that were not foreseen have no group. What they could be if nothing had
-  been declared tells whether there may be such rows: an hour stays an hour, and `MONTH(day)` one of twelve.
+Nothing here depends on a row: what becomes of values that no domain allows is said by the question and the domains
+alone. Group keys are computed from stored values, and those that were not foreseen have no group. What they could be if
+nothing had been declared tells whether there may be such rows: an hour stays an hour, and `MONTH(day)` one of twelve.
 """
 
 from __future__ import annotations
@@ -13,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from giveortake.errors import QueryRefused, did_you_mean
 from giveortake.plan import Filter, Literal
-from giveortake.plan.domains import Domain
-from giveortake.plan.expressions import Call, ColumnReference, is_missing
+from giveortake.plan.expressions import COMPARISONS, Call, ColumnReference, Domain, is_missing
 from giveortake.plan.functions import FUNCTIONS
 from giveortake.plan.relations import Derive, JoinPersons, PerPerson, Scan, Unary
 
@@ -22,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from giveortake.plan import Aggregate
-    from giveortake.plan.domains import Schema
-    from giveortake.plan.expressions import Expression
+    from giveortake.plan.expressions import Expression, Schema
     from giveortake.plan.question import Question
     from giveortake.plan.relations import Relation
 
@@ -79,7 +75,6 @@ def _filters(relation: Relation) -> Iterator[Filter]:
 
 
 _LOOKING = frozenset({"eq", "ne", "in"})
-_COMPARING = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 
 
 def undeclared_values(question: Question) -> tuple[str, ...]:
@@ -108,7 +103,7 @@ def _of_relation(relation: Relation) -> Iterator[str]:
 def _of_expression(expression: Expression, schema: Mapping[str, Domain]) -> Iterator[str]:
     if not isinstance(expression, Call):
         return
-    if expression.name in _COMPARING and any(map(is_missing, expression.arguments)):
+    if expression.name in COMPARISONS and any(map(is_missing, expression.arguments)):
         yield "a comparison with NULL is never true: write IS NULL, or IS NOT NULL"
     if expression.name in _LOOKING:
         columns = [argument for argument in expression.arguments if isinstance(argument, ColumnReference)]

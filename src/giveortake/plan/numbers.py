@@ -8,8 +8,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 from giveortake.errors import QueryRefused
-from giveortake.plan.domains import Domain, Kind, any_nullable
-from giveortake.plan.expressions import SAFE_INTEGER, Bound, is_int, literal_number, number_arguments, number_between
+from giveortake.plan.expressions import (
+    SAFE_INTEGER,
+    Bound,
+    Domain,
+    Kind,
+    any_nullable,
+    is_int,
+    literal_number,
+    number_arguments,
+    number_between,
+)
 from giveortake.plan.times import MOMENTS, difference, in_days, moved
 
 if TYPE_CHECKING:

@@ -1,7 +1,4 @@
-"""Tables and relations derived from them, in which every row belongs to one privacy unit, and limits on their cost.
-
-- Tables as a custodian declares them: private tables with their persons, and public tables.
-- Limits on what a question can make an engine hold or compute: steps, texts of one row, rows of one person.
+"""Tables, relations derived from them, and aggregates over their rows; every row belongs to one privacy unit.
 
 Guarantee (bounded cost of a row): the characters that an engine makes for one row are at most `MOST_MADE`, and those
 that it keeps of it, in keys and distinct values, at most `MOST_KEPT`, whatever the row holds. Of a person's rows that a
@@ -9,7 +6,7 @@ join multiplies, it keeps at most `MOST_JOINED`. All joins and unions of a quest
 `_MOST_REPEATED` times, unless caps bound all rows that they make of a person's.
 
 Proof: a stored text is cut to the width of its column where it is read. A function's text is at most as long as its
-domain says (`logic_and_text`), by induction over its arguments. The texts that a question makes of a row are those of
+domain says (`plan.functions`), by induction over its arguments. The texts that a question makes of a row are those of
 its functions, once each, and their widths are added up here. ∎ So no question makes a text of one person grow until it
 fails, which would be an answer without noise. What a person has stored themselves, in however many rows, is read all
 the same: see the page on sharp edges.
@@ -17,26 +14,299 @@ the same: see the page on sharp edges.
 Locality: every row of a private relation belongs to one unit (a person, or a row of the table), and the rows of a unit
 are a function of that unit's own rows and of public tables. Each node below keeps that, given that its inputs do. So
 adding or removing a unit adds or removes its rows of the relation and changes no other row, and what one unit can do
-to an aggregate is what its own rows can do: the stability that `compile` turns into a sensitivity.
-
-- `most_rows` bounds how many rows a unit has, where the structure bounds it; None where nothing does.
-- Semi-joins: rows whose value occurs in a public table, IN (SELECT … FROM public).
+to an aggregate is what its own rows can do: the stability that `compile` turns into a sensitivity. `most_rows` bounds
+how many rows a unit has, where the structure bounds it; None where nothing does.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Never, TypeAlias, final
 
 from giveortake.codec import stored
 from giveortake.errors import QueryRefused
-from giveortake.plan.aggregates import Aggregate
-from giveortake.plan.domains import Domain, Kind, Schema
-from giveortake.plan.expressions import Call, ColumnReference, Expression, require_shallow, require_true_or_false
+from giveortake.plan.expressions import (
+    Call,
+    ColumnReference,
+    Domain,
+    Expression,
+    Kind,
+    Literal,
+    Schema,
+    require_shallow,
+    require_true_or_false,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Set
+    from collections.abc import Callable, Iterable, Set
+
+
+class AggregateKind(StrEnum):
+    """The kinds of aggregates."""
+
+    COUNT_ROWS = "count rows"
+    COUNT_VALUES = "count values"
+    COUNT_PERSONS = "count persons"
+    COUNT_DISTINCT = "count distinct"
+    SUM = "sum"
+    MEAN = "mean"
+    VARIANCE = "variance"
+    DEVIATION = "standard deviation"
+    SAMPLE_VARIANCE = "sample variance"
+    SAMPLE_DEVIATION = "sample standard deviation"
+    QUANTILE = "quantile"
+    MINIMUM = "minimum"  # exact only as a feature of one person's rows, never released
+    MAXIMUM = "maximum"
+    COVARIANCE = "covariance"
+    SAMPLE_COVARIANCE = "sample covariance"
+    CORRELATION = "correlation"
+    SLOPE = "slope"
+    INTERCEPT = "intercept"
+
+
+_COUNTS = {  # these need no bounds
+    AggregateKind.COUNT_ROWS,
+    AggregateKind.COUNT_VALUES,
+    AggregateKind.COUNT_PERSONS,
+    AggregateKind.COUNT_DISTINCT,
+}
+_GREATEST = 2**500  # the greatest value: doubles can hold its square
+_LONGEST = 6_000  # bits of a bound: Python refuses to print its square beyond 4,300 digits
+_EXTREMES = {AggregateKind.MINIMUM: Fraction(0), AggregateKind.MAXIMUM: Fraction(1)}
+_FEATURES = {
+    AggregateKind.COUNT_ROWS,
+    AggregateKind.COUNT_VALUES,
+    AggregateKind.COUNT_DISTINCT,
+    AggregateKind.SUM,
+    AggregateKind.MEAN,
+    AggregateKind.MINIMUM,
+    AggregateKind.MAXIMUM,
+}
+_OF_PAIRS = {
+    AggregateKind.COVARIANCE,
+    AggregateKind.SAMPLE_COVARIANCE,
+    AggregateKind.CORRELATION,
+    AggregateKind.SLOPE,
+    AggregateKind.INTERCEPT,
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One aggregate of an expression; or of pairs (y, x), where `expression` is y and `beside` is x, as in SQL.
+
+    `quantile` is the fraction of a quantile.
+    """
+
+    kind: AggregateKind
+    expression: Expression | None = None
+    quantile: Fraction | None = None
+    beside: Expression | None = None
+
+    def __post_init__(self) -> None:
+        is_of_rows = self.kind in {AggregateKind.COUNT_ROWS, AggregateKind.COUNT_PERSONS}
+        if (
+            (self.expression is None) != is_of_rows
+            or (self.quantile is not None) != (self.kind is AggregateKind.QUANTILE)
+            or (self.beside is not None) != (self.kind in _OF_PAIRS)
+        ):
+            raise QueryRefused(f"a {self.kind} is not of that", hint="SELECT SUM(amount), CORR(amount, age) FROM trips")
+        for expression in self.expressions:
+            require_shallow(expression)
+        if self.quantile is not None and not 0 <= self.quantile <= 1:
+            part = self.quantile / 100
+            hint = f"write {float(part):g} for {float(self.quantile):g} percent" if 0 <= part <= 1 else "write 0.9"
+            raise QueryRefused("a quantile is a fraction from 0 to 1", hint=hint)
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """The expressions that it aggregates."""
+        return tuple(expression for expression in (self.expression, self.beside) if expression is not None)
+
+    @property
+    def is_distinct(self) -> bool:
+        """Whether it counts distinct values, so that all of them have to be kept."""
+        return self.kind is AggregateKind.COUNT_DISTINCT
+
+    @property
+    def is_clamped(self) -> bool:
+        """Whether values beyond their bounds count as these."""
+        return self.kind not in _COUNTS
+
+    def require_releasable(self, schema: Schema) -> None:
+        """Refuse an aggregate that cannot be released with a finite amount of noise."""
+        if self.kind in _EXTREMES:
+            raise QueryRefused("the least and the greatest value are single persons' values", hint="take a quantile")
+        self._require_bounds(schema)
+
+    def require_feature(self, schema: Schema) -> None:
+        """Refuse an aggregate that is not available within one person's rows."""
+        if self.kind not in _FEATURES:
+            raise QueryRefused(
+                f"the {self.kind} is not available within one person's rows",
+                hint="COUNT, SUM, AVG, MIN, MAX and COUNT(DISTINCT …) are",
+            )
+        self._require_bounds(schema)
+
+    def _require_bounds(self, schema: Schema) -> None:
+        for expression in self.expressions:
+            domain = expression.domain(schema)
+            if self.is_clamped:
+                _require_bounded(_ENDS.get(self.quantile, self.kind), expression, domain)
+
+    def feature_domain(self, schema: Schema, most_rows: int | None) -> Domain:
+        """The domain of one person's value, given the schema and the most rows a person can have."""
+        rows = None if most_rows is None else Fraction(most_rows)
+        if self.kind in _COUNTS:
+            return Domain(Kind.INTEGER, Fraction(0), rows, nullable=False)
+        assert self.expression is not None  # noqa: S101 (the others are of something)
+        least, greatest = self.expression.domain(schema).ends()
+        if self.kind is AggregateKind.SUM:
+            low = None if rows is None else min(Fraction(0), rows * least)
+            high = None if rows is None else max(Fraction(0), rows * greatest)
+            return Domain(Kind.REAL, low, high, nullable=True)
+        return Domain(Kind.REAL, least, greatest, nullable=True)
+
+    def released(self, person: str | None) -> Aggregate:
+        """The aggregate to release: extremes become quantiles, distinct values of the person's column persons."""
+        if self.kind in _EXTREMES:
+            return Aggregate(AggregateKind.QUANTILE, self.expression, _EXTREMES[self.kind])
+        if (
+            self.kind is AggregateKind.COUNT_DISTINCT
+            and person is not None
+            and self.expression == ColumnReference(person)
+        ):
+            return Aggregate(AggregateKind.COUNT_PERSONS)
+        return self
+
+    def where(self, condition: Expression) -> Aggregate:
+        """The same aggregate over the rows for which a condition is true."""
+        match self.kind:
+            case AggregateKind.COUNT_PERSONS:
+                raise QueryRefused(
+                    "COUNT(DISTINCT person) with FILTER is not answered", hint="put the condition into WHERE"
+                )
+            case AggregateKind.COUNT_ROWS:
+                return count_if(condition)
+            case _:
+                assert self.expression is not None  # noqa: S101 (the others are of something)
+                return replace(self, expression=_when(condition, self.expression))
+
+
+def count_if(condition: Expression) -> Aggregate:
+    """The number of rows for which a condition is true."""
+    return Aggregate(AggregateKind.COUNT_VALUES, _when(condition, Literal(1)))
+
+
+def _when(condition: Expression, value: Expression) -> Expression:
+    return Call("case", (condition, value, Literal(None)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AggregateFunction:
+    """An aggregate function of one or two expressions, for SQL and frames."""
+
+    sql: tuple[str, ...]  # how SQL spells it
+    build: Callable[..., Aggregate]
+    arguments: int = 1
+
+    @property
+    def label(self) -> str:
+        """The name of a column without a stated one."""
+        return self.sql[0].lower()
+
+
+def _of_one(kind: AggregateKind, *sql: str, quantile: Fraction | None = None) -> AggregateFunction:
+    return AggregateFunction(sql, partial(Aggregate, kind, quantile=quantile))
+
+
+def _of_pairs(kind: AggregateKind, sql: str) -> AggregateFunction:
+    return AggregateFunction((sql,), lambda y, x: Aggregate(kind, y, beside=x), arguments=2)
+
+
+AGGREGATES = {  # by their names in frames; COUNT(*), COUNT(DISTINCT …) and quantiles have forms of their own
+    "sum": _of_one(AggregateKind.SUM, "SUM"),
+    "mean": _of_one(AggregateKind.MEAN, "AVG", "MEAN"),
+    "variance": _of_one(AggregateKind.VARIANCE, "VARIANCE", "VAR_POP"),
+    "stddev": _of_one(AggregateKind.DEVIATION, "STDDEV", "STDDEV_POP"),
+    "sample_variance": _of_one(AggregateKind.SAMPLE_VARIANCE, "VAR_SAMP"),
+    "sample_stddev": _of_one(AggregateKind.SAMPLE_DEVIATION, "STDDEV_SAMP"),
+    "minimum": _of_one(AggregateKind.MINIMUM, "MIN"),
+    "maximum": _of_one(AggregateKind.MAXIMUM, "MAX"),
+    "median": _of_one(AggregateKind.QUANTILE, "MEDIAN", quantile=Fraction(1, 2)),
+    "corr": _of_pairs(AggregateKind.CORRELATION, "CORR"),
+    "covar_pop": _of_pairs(AggregateKind.COVARIANCE, "COVAR_POP"),
+    "covar_samp": _of_pairs(AggregateKind.SAMPLE_COVARIANCE, "COVAR_SAMP"),
+    "regr_slope": _of_pairs(AggregateKind.SLOPE, "REGR_SLOPE"),
+    "regr_intercept": _of_pairs(AggregateKind.INTERCEPT, "REGR_INTERCEPT"),
+    "count_if": AggregateFunction(("COUNT_IF", "COUNTIF"), count_if),
+}
+
+
+_ENDS: dict[Fraction | None, AggregateKind] = {Fraction(0): AggregateKind.MINIMUM, Fraction(1): AggregateKind.MAXIMUM}
+
+
+def _require_bounded(kind: AggregateKind, expression: Expression, domain: Domain) -> None:
+    named = f"`{expression.name}`" if isinstance(expression, ColumnReference) else "the expression"
+    name = expression.name if isinstance(expression, ColumnReference) else "x"
+    declared = f'the custodian can declare it: domains={{"{name}": (0, 500)}}'
+    if not domain.kind.is_number:
+        converted = f"CAST({name} AS DOUBLE) converts a text; or {declared}"
+        raise QueryRefused(
+            f"the {kind} of {named} needs numbers, and its values are {domain.kind}",
+            hint=_as_bounds(expression, domain) or _NUMBERS_INSTEAD.get(domain.kind, converted),
+        )
+    if not domain.is_bounded:
+        raise QueryRefused(
+            f"the {kind} of {named} needs bounds, or no amount of noise would hide one row",
+            hint=f"narrow it: CLAMP({name}, 0, 500), or {declared}",
+        )
+    ends = domain.ends()
+    if max(map(abs, ends)) > _GREATEST or any(
+        part.bit_length() > _LONGEST for end in ends for part in end.as_integer_ratio()
+    ):
+        raise QueryRefused(
+            f"the {kind} is of numbers beyond 2^500, or their bounds have more than 1,800 digits",
+            hint="narrow them: CLAMP(x, lower, upper)",
+        )
+
+
+_NUMBERS_INSTEAD = {
+    Kind.BOOLEAN: "COUNTIF(x) counts, AVG(CASE WHEN x THEN 1 ELSE 0 END) is the share",
+    **dict.fromkeys((Kind.DATE, Kind.TIMESTAMP), "ask for the days since one: DATE_DIFF('day', DATE '2024-01-01', x)"),
+}
+
+
+def _as_bounds(expression: Expression, domain: Domain) -> str | None:
+    """The hint for a column whose one declared category was probably meant as bounds, such as `0-5000`."""
+    if not isinstance(expression, ColumnReference) or domain.categories is None:
+        return None
+    texts = [category for category in domain.categories if isinstance(category, str)]
+    ends = span_of(texts[0]) if len(texts) == 1 else None
+    if ends is None:
+        return None
+    declared = f'domains={{"{expression.name}": ({ends[0]}, {ends[1]})}}'
+    return f"its one category, {texts[0]!r}, looks like bounds: {declared}"
+
+
+def span_of(text: str) -> tuple[str, str] | None:
+    """The ends of a text that looks like bounds, the lower one first; None if it does not.
+
+    >>> span_of("0-5000"), span_of("9-1"), span_of("north-west")
+    (('0', '5000'), None, None)
+    """
+    match = _SPAN.fullmatch(text)
+    return None if match is None or Fraction(match[1]) >= Fraction(match[2]) else (match[1], match[2])
+
+
+_SPAN = re.compile(r" *(-?[0-9]{1,30}(?:\.[0-9]{1,30})?) *(?:-|–|\.\.|to) *(-?[0-9]{1,30}(?:\.[0-9]{1,30})?) *")
 
 
 _STORED_INSTEAD = {

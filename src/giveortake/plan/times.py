@@ -1,21 +1,22 @@
-"""Dates and times: moved by a constant, subtracted, named, and written as ISO texts.
-
-- Domains of dates and times moved by a constant, of differences between two, and of their names.
-- Dates and times that a question writes as ISO texts: '2024-01-31', '2024-01-31 12:00'.
-"""
+"""Dates and times: moved by a constant, subtracted, named, and written as ISO texts such as 2024-01-31 12:00."""
 
 from __future__ import annotations
 
 import datetime as dt
+from calendar import monthrange
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from giveortake.errors import QueryRefused
-from giveortake.plan.domains import Domain, Kind, Value, any_nullable
 from giveortake.plan.expressions import (
+    COMPARISONS,
     CSV_HINT,
     Call,
+    Domain,
+    Kind,
     Literal,
+    Value,
+    any_nullable,
     kinds_only,
     literal_number,
     literal_text,
@@ -25,8 +26,7 @@ from giveortake.plan.expressions import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from giveortake.plan.domains import Schema
-    from giveortake.plan.expressions import Expression
+    from giveortake.plan.expressions import Expression, Schema
     from giveortake.plan.numbers import Rule
 
 
@@ -111,13 +111,7 @@ def _moved(name: str, day: dt.date, by: int) -> dt.date | None:
     year, month = divmod(day.year * 12 + day.month - 1 + by, 12)
     if not dt.MINYEAR <= year <= dt.MAXYEAR:
         return None
-    return dt.date(year, month + 1, min(day.day, _days_in(year, month + 1)))
-
-
-def _days_in(year: int, month: int) -> int:
-    if month == 12:
-        return 31
-    return (dt.date(year, month + 1, 1) - dt.timedelta(1)).day
+    return dt.date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
 def before_moving(name: str, by: int, kind: Kind) -> tuple[dt.date, dt.date]:
@@ -125,7 +119,7 @@ def before_moving(name: str, by: int, kind: Kind) -> tuple[dt.date, dt.date]:
     if name == "add_months":
         first, last = max(12, 12 - by), min(12 * (dt.MAXYEAR + 1), 12 * (dt.MAXYEAR + 1) - by) - 1
         low = dt.date(first // 12, first % 12 + 1, 1)
-        high = dt.date(last // 12, last % 12 + 1, _days_in(last // 12, last % 12 + 1))
+        high = dt.date(last // 12, last % 12 + 1, monthrange(last // 12, last % 12 + 1)[1])
     elif name == "add_days":
         low, high = (dt.date.fromordinal(end) for end in (max(_FIRST, _FIRST - by), min(_LAST, _LAST - by)))
     else:
@@ -211,7 +205,7 @@ def _is_whole(value: Value) -> bool:
     return isinstance(value, int | Fraction) and not isinstance(value, bool) and Fraction(value).denominator == 1
 
 
-_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "in", "nullif"})
+_CONVERTING = COMPARISONS | {"in", "nullif"}
 _DAY = len("2024-01-31")
 
 
@@ -242,7 +236,7 @@ def as_moment(argument: Expression) -> Expression:
 
 def compared(name: str, arguments: Sequence[Expression], schema: Schema) -> tuple[Expression, ...]:
     """The arguments of a function; if it compares dates or times with literal texts, those are converted."""
-    if name in _COMPARISONS and any(
+    if name in _CONVERTING and any(
         isinstance(argument, Literal) and isinstance(argument.value, str) for argument in arguments
     ):
         kinds = {argument.domain(schema).kind for argument in arguments}

@@ -17,7 +17,7 @@ from giveortake.errors import InvalidParameter, Unprovable
 from giveortake.exact import Number, decimal, percent, positive, whole
 from giveortake.plot.theme import COLOURS, DASHES, altair, finished, lines, save
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, events
-from giveortake.privacy.interpretation import FAILURE, beliefs
+from giveortake.privacy.guarantee import FAILURE, beliefs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

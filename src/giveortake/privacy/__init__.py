@@ -4,13 +4,18 @@ Everything here is a value. Rounding is upwards for what is promised, downwards 
 """
 
 from giveortake.privacy import events
-from giveortake.privacy.approximate import ApproxDP, ComputationalDP, ProbabilisticDP
-from giveortake.privacy.composition import parallel, sequential
-from giveortake.privacy.concentrated import ZCDP
-from giveortake.privacy.gaussian import GaussianDP, gaussian_delta, gaussian_mu
-from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, unit
-from giveortake.privacy.pure import PureDP
-from giveortake.privacy.renyi import RenyiDP
+from giveortake.privacy.definitions import (
+    ZCDP,
+    ApproxDP,
+    ComputationalDP,
+    GaussianDP,
+    ProbabilisticDP,
+    PureDP,
+    RenyiDP,
+    gaussian_delta,
+    gaussian_mu,
+)
+from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, parallel, sequential, unit
 
 __all__ = [
     "ROW",

@@ -33,13 +33,9 @@ from giveortake.exact import (
     upper,
     whole,
 )
-from giveortake.privacy import concentrated
-from giveortake.privacy.approximate import ApproxDP
-from giveortake.privacy.composition import parallel, sequential
-from giveortake.privacy.gaussian import GaussianDP
-from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, combined, raised, store
-from giveortake.privacy.pure import PureDP
-from giveortake.privacy.renyi import RenyiDP
+from giveortake.privacy import definitions
+from giveortake.privacy.definitions import ApproxDP, GaussianDP, PureDP, RenyiDP
+from giveortake.privacy.guarantee import ROW, Guarantee, Neighbours, Unit, combined, parallel, raised, sequential, store
 
 DEEPEST = 32  # events nest no deeper than this
 _MOST_BITS = 1 << 13  # of a numerator or denominator, so that it can be written down
@@ -76,11 +72,9 @@ def exact(name: str, value: Number, *, zero: bool = False) -> Fraction:
     return number
 
 
-@codec.stored("pure")
-@final
 @dataclass(frozen=True, slots=True, init=False)
-class Pure(Event):
-    """Some ε-DP mechanism of which nothing more is known."""
+class _PureEvent(Event):
+    """A release that is ε-DP."""
 
     epsilon: Fraction
 
@@ -91,11 +85,16 @@ class Pure(Event):
         return PureDP(self.epsilon, unit=unit, neighbours=neighbours)
 
 
-@codec.stored("approx")
+@codec.stored("pure")
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class Approx(Event):
-    """Some (ε, δ)-DP mechanism of which nothing more is known."""
+class Pure(_PureEvent):
+    """Some ε-DP mechanism of which nothing more is known."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class _ApproxEvent(Event):
+    """A release that is (ε, δ)-DP."""
 
     epsilon: Fraction
     delta: Fraction
@@ -106,6 +105,13 @@ class Approx(Event):
 
     def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> ApproxDP:
         return ApproxDP(self.epsilon, self.delta, unit=unit, neighbours=neighbours)
+
+
+@codec.stored("approx")
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Approx(_ApproxEvent):
+    """Some (ε, δ)-DP mechanism of which nothing more is known."""
 
 
 @codec.stored("zcdp")
@@ -119,23 +125,28 @@ class ZCDP(Event):
     def __init__(self, rho: Number) -> None:
         store(self, rho=exact("rho", rho))
 
-    def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> concentrated.ZCDP:
-        return concentrated.ZCDP(self.rho, unit=unit, neighbours=neighbours)
+    def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> definitions.ZCDP:
+        return definitions.ZCDP(self.rho, unit=unit, neighbours=neighbours)
 
 
-@codec.stored("laplace")
-@final
 @dataclass(frozen=True, slots=True, init=False)
-class Laplace(Event):
-    """Continuous Laplace noise, possibly rounded afterwards; `noise_multiplier` is its scale per L1 sensitivity.
-
-    Guarantee [DMNS06]: 1/noise_multiplier-DP.
-    """
+class _NoiseEvent(Event):
+    """Continuous noise, by its scale in units of the sensitivity."""
 
     noise_multiplier: Fraction
 
     def __init__(self, noise_multiplier: Number) -> None:
         store(self, noise_multiplier=exact("noise_multiplier", noise_multiplier))
+
+
+@codec.stored("laplace")
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Laplace(_NoiseEvent):
+    """Continuous Laplace noise, possibly rounded afterwards; `noise_multiplier` is its scale per L1 sensitivity.
+
+    Guarantee [DMNS06]: 1/noise_multiplier-DP.
+    """
 
     def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> PureDP:
         return PureDP(1 / self.noise_multiplier, unit=unit, neighbours=neighbours)
@@ -144,16 +155,11 @@ class Laplace(Event):
 @codec.stored("gaussian")
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class Gaussian(Event):
+class Gaussian(_NoiseEvent):
     """Continuous normal noise, possibly rounded afterwards; `noise_multiplier` is σ per L2 sensitivity.
 
     Guarantee [DRS22]: 1/noise_multiplier-GDP.
     """
-
-    noise_multiplier: Fraction
-
-    def __init__(self, noise_multiplier: Number) -> None:
-        store(self, noise_multiplier=exact("noise_multiplier", noise_multiplier))
 
     def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> GaussianDP:
         return GaussianDP(1 / self.noise_multiplier, unit=unit, neighbours=neighbours)
@@ -194,31 +200,23 @@ class DiscreteGaussian(Event):
     def __init__(self, sigma: Number, sensitivity: Number) -> None:
         store(self, sigma=exact("sigma", sigma), sensitivity=exact("sensitivity", sensitivity))
 
-    def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> concentrated.ZCDP:
+    def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> definitions.ZCDP:
         rho = (self.sensitivity / self.sigma) ** 2 / 2
-        return concentrated.ZCDP(raised("ρ", rho), unit=unit, neighbours=neighbours)
+        return definitions.ZCDP(raised("ρ", rho), unit=unit, neighbours=neighbours)
 
 
 @codec.stored("exponential")
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class Exponential(Event):
+class Exponential(_PureEvent):
     """The exponential mechanism, P[r] ∝ e^(ε·u(r)/2Δ), or another mechanism of ε-bounded range.
 
     Guarantee [MT07]: ε-DP. Its range is bounded by ε [DR19], hence also ε²/8-zCDP [CR21].
     """
 
-    epsilon: Fraction
-
-    def __init__(self, epsilon: Number) -> None:
-        store(self, epsilon=exact("epsilon", epsilon))
-
-    def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> PureDP:
-        return PureDP(self.epsilon, unit=unit, neighbours=neighbours)
-
-    def concentrated(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> concentrated.ZCDP:
+    def concentrated(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> definitions.ZCDP:
         """Theorem [CR21]: ε-bounded range implies ρ = ε²/8, a quarter of what ε-DP implies."""
-        return concentrated.ZCDP(raised("ρ", self.epsilon**2 / 8), unit=unit, neighbours=neighbours)
+        return definitions.ZCDP(raised("ρ", self.epsilon**2 / 8), unit=unit, neighbours=neighbours)
 
 
 @codec.stored("randomized-response")
@@ -245,21 +243,11 @@ class RandomizedResponse(Event):
 @codec.stored("discovered-keys")
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class DiscoveredKeys(Event):
+class DiscoveredKeys(_ApproxEvent):
     """Keys found in the data and shown because enough units share them.
 
     Guarantee [KKMN09], [DVG22], [Lal20, §3]: (ε, δ)-DP.
     """
-
-    epsilon: Fraction
-    delta: Fraction
-
-    def __init__(self, epsilon: Number, delta: Number) -> None:
-        promise = ApproxDP(epsilon, delta)
-        store(self, epsilon=exact("epsilon", promise.epsilon, zero=True), delta=exact("delta", promise.delta))
-
-    def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> ApproxDP:
-        return ApproxDP(self.epsilon, self.delta, unit=unit, neighbours=neighbours)
 
 
 @codec.stored("gaussian-keys")
@@ -292,19 +280,11 @@ class GaussianKeys(Event):
 @codec.stored("above-threshold")
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class AboveThreshold(Event):
+class AboveThreshold(_PureEvent):
     """The sparse vector technique: the first of many queries that exceeds a threshold.
 
     Guarantee [DNRRV09], [DR14, Thm 3.23]: ε-DP, however many queries stay below.
     """
-
-    epsilon: Fraction
-
-    def __init__(self, epsilon: Number) -> None:
-        store(self, epsilon=exact("epsilon", epsilon))
-
-    def guarantee(self, *, unit: Unit = ROW, neighbours: Neighbours = "add-remove") -> PureDP:
-        return PureDP(self.epsilon, unit=unit, neighbours=neighbours)
 
 
 @codec.stored("composed")

@@ -4,17 +4,22 @@ This is the only package that draws. Every sampler takes its parameters as fract
 draws as asked for, and has exactly the law that its docstring states: no rounding, no truncation, no seed.
 """
 
-from giveortake.randomness.bernoulli import bernoulli, bernoulli_exp, bernoulli_real, packed_bernoulli
-from giveortake.randomness.certified import IntArray, integers, narrowed
 from giveortake.randomness.distributions import (
+    IntArray,
+    bernoulli,
+    bernoulli_exp,
+    bernoulli_real,
     discrete_gaussian,
     geometric,
+    integers,
+    narrowed,
+    noisy_argmax,
+    packed_bernoulli,
     rounded_laplace,
     rounded_normal,
     two_sided_geometric,
 )
 from giveortake.randomness.entropy import SYSTEM_ENTROPY, Entropy, SystemEntropy, uniform_integers
-from giveortake.randomness.selection import noisy_argmax
 
 __all__ = [
     "SYSTEM_ENTROPY",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from giveortake.exact import Ball
-    from giveortake.randomness.certified import IntArray
+    from giveortake.randomness.distributions import IntArray
 
 
 _KEY_BYTES = 32

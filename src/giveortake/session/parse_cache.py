@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from giveortake.engines.runtime import CacheFolder
-    from giveortake.plan.catalog import Origin
+    from giveortake.plan.question import Origin
 
 
 _ENDING = ".reading"

@@ -13,7 +13,7 @@ from giveortake.answers.text import number_text
 from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.exact import counted, whole
 from giveortake.plan import Call, ColumnReference, Filter, KeepParts, Literal
-from giveortake.plan.domains import compared
+from giveortake.plan.expressions import compared
 from giveortake.privacy.events import InPart
 
 if TYPE_CHECKING:

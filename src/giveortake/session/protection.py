@@ -35,7 +35,7 @@ from giveortake.engines.runtime import CacheFolder
 from giveortake.errors import HIDDEN, AccessDenied, InvalidParameter, NotFound, QueryFailed, did_you_mean
 from giveortake.ledger.discovery import MEMORY, LedgerLocation, at, require_one_budget
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
-from giveortake.plan.domains import declared, is_number, is_pair_of_dates
+from giveortake.plan.expressions import declared, is_number, is_pair_of_dates
 from giveortake.plan.relations import store_instead
 from giveortake.privacy import ROW, Guarantee, Unit
 from giveortake.privacy import unit as unit_of

@@ -11,7 +11,7 @@ from giveortake.answers.text import number_text
 from giveortake.errors import LedgerUnavailable
 from giveortake.plan import Kind
 from giveortake.plan.describe import rows_without
-from giveortake.plan.domains import moment_of
+from giveortake.plan.expressions import moment_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

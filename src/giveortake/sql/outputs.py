@@ -1,7 +1,6 @@
-"""Columns of an answer in SQL: aggregates, functions of them, windows, HAVING and ORDER BY.
+"""Columns of an answer in SQL: aggregates and keys, functions of them, windows, HAVING and ORDER BY.
 
-- Read aggregates of rows, and GROUP BY.
-- Read HAVING and ORDER BY: they act on the noisy answer, and so are free.
+All that is computed from the noisy answer is post-processing, and so free.
 """
 
 from __future__ import annotations
@@ -25,13 +24,15 @@ from giveortake.plan import (
     Quotient,
     Window,
 )
-from giveortake.plan.question import Condition, Frame, Order
+from giveortake.plan.expressions import COMPARISONS
+from giveortake.plan.question import FUNCTIONS_OF_ANSWERS, Condition, Frame, Order
 from giveortake.plan.times import moment
 from giveortake.sql.refusals import allow, refuse
 from giveortake.sql.rows import (
     AGGREGATES,
     OUR_OWN_AGGREGATES,
     QUANTILES,
+    SCALARS,
     Rows,
     column_name,
     constant_of,
@@ -185,16 +186,14 @@ def key_expression(node: exp.Expr, scope: Scope, aliases: dict[str, exp.Expr]) -
 
 
 _ARITHMETIC: dict[type, Operation] = {exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply", exp.Div: "divide"}
-_OF_ONE: dict[type, str] = {
-    exp.Abs: "abs",
-    exp.Sign: "sign",
-    exp.Floor: "floor",
-    exp.Ceil: "ceil",
-    exp.Sqrt: "sqrt",
-    exp.Ln: "ln",
-    exp.Exp: "exp",
+_OF_ONE = {
+    node: reading.name
+    for node, reading in SCALARS.items()
+    if reading.arguments == ("this",) and reading.name in FUNCTIONS_OF_ANSWERS
 }
-_OF_SEVERAL: dict[type, str] = {exp.Coalesce: "coalesce", exp.Greatest: "greatest", exp.Least: "least"}
+_OF_SEVERAL = {
+    node: reading.name for node, reading in SCALARS.items() if FUNCTIONS_OF_ANSWERS.get(reading.name, (0, 0))[1] is None
+}
 _REALS = {"DOUBLE", "FLOAT"}
 _WHOLE = {"BIGINT", "INT", "INTEGER"}
 _WINDOWS: dict[type, str] = {
@@ -309,12 +308,9 @@ class Outputs:
         if isinstance(node, exp.Anonymous) and str(node.this).upper() == "CLAMP" and len(node.expressions) == 3:
             value, low, high = map(self.read, node.expressions)
             return Computed("least", (Computed("greatest", (value, low)), high))
-        why = (
-            ": noise would choose the branch, and no interval could say how surely"
-            if kind in {exp.Case, exp.If}
-            else ""
-        )
-        return refuse(node, f"over aggregates{why}", hint=_INSTEAD.get(kind, _COMPUTED_EXAMPLE))
+        why = ": noise would choose the branch, and no interval could say how surely"
+        where = f"over aggregates{why if kind in {exp.Case, exp.If} else ''}"
+        return refuse(node, where, hint=_INSTEAD.get(kind, _COMPUTED_EXAMPLE))
 
     def _constant(self, node: exp.Expr) -> Fraction:
         value = self.read(node)
@@ -455,14 +451,7 @@ def order_of(
     return tuple(orders)
 
 
-_COMPARISONS: dict[type, str] = {
-    exp.EQ: "eq",
-    exp.NEQ: "ne",
-    exp.LT: "lt",
-    exp.LTE: "le",
-    exp.GT: "gt",
-    exp.GTE: "ge",
-}
+_COMPARISONS = {node: reading.name for node, reading in SCALARS.items() if reading.name in COMPARISONS}
 _JOINED: dict[type, str] = {exp.And: "and", exp.Or: "or"}
 
 

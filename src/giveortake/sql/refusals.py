@@ -1,8 +1,6 @@
-"""Refusals of SQL, with hints what to write instead.
+"""Refusals of SQL, with hints what to write instead: of clauses and functions by name, and of texts that do not parse.
 
-- `allow` and `refuse`: clauses and functions that are not answered, by name.
-- `not_understood`: a text that cannot be parsed; where its error is, and the keyword that was probably meant.
-- `about_own_table`: examples in hints, which are about `trips`, rewritten for a table of the session.
+Examples in hints are about a table `trips`; `about_own_table` rewrites them for a table of the session.
 """
 
 from __future__ import annotations
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
     from sqlglot.errors import SqlglotError
 
     from giveortake.plan import Catalog
-    from giveortake.plan.domains import Domain
 
 
 _EXAMPLE_NAMES = re.compile(r"\b(trips|user_id|amount|region)\b")
@@ -39,7 +36,7 @@ def about_own_table(hint: str, catalog: Catalog) -> str:
     counterparts = {
         "trips": table if "trips" not in catalog.private else None,
         "user_id": person,
-        "amount": next((name for name, domain in columns.items() if _is_bounded(domain)), None),
+        "amount": next((name for name, domain in columns.items() if domain.is_bounded), None),
         "region": next((name for name, domain in columns.items() if domain.categories is not None), None),
     }
 
@@ -57,10 +54,6 @@ def name_without_quotes(text: str, catalog: Catalog) -> str | None:
         if re.search(rf"(?<![\w\"'`]){re.escape(name)}(?![\w\"'`])", text, re.IGNORECASE):
             return name
     return None
-
-
-def _is_bounded(domain: Domain) -> bool:
-    return domain.kind.is_number and domain.low is not None and domain.high is not None
 
 
 def in_sql(name: str) -> str:
@@ -191,10 +184,7 @@ _NAMES = {
     "GroupConcat": "STRING_AGG",
     "ArrayAgg": "ARRAY_AGG or LIST",
     "AnyValue": "ANY_VALUE",
-    "GroupingSets": "GROUPING SETS",
     "Explode": "UNNEST",
-    "Values": "VALUES",
-    "Lateral": "LATERAL",
     "Unnest": "UNNEST",
     "ReadCSV": "a table function (READ_CSV)",
     "ReadParquet": "a table function (READ_PARQUET)",

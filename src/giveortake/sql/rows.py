@@ -1,14 +1,9 @@
-"""Expressions over a row in SQL: names, functions, dates.
+"""Expressions over a row in SQL: names, functions, literals and dates become expressions of the plan.
 
-- Names: which column of which relation a name in the text means.
-- sqlglot's classes for the plan's functions and aggregates: the allow-list itself, as tables.
-
-A class that is in none of the tables is refused. Functions of one argument, and aggregates, are found by the SQL names
-in the plan's own tables; for other functions and for operators, the tables here list the arguments to read, in order:
-the parser stores them under names of its own. `quiet` arguments may be set, and are ignored.
-
-- Read dates and times that are moved by a constant, and differences between two of them.
-- Read expressions over a row: the parser's nodes become the plan's expressions, by the tables in `functions`.
+The tables of sqlglot's classes are the allow-list: a class that is in none of them is refused. Functions of one
+argument, and aggregates, are found by the SQL names in the plan's own tables; for other functions and for operators,
+the tables here list the arguments to read, in order: the parser stores them under names of its own. `quiet` arguments
+may be set, and are ignored.
 """
 
 from __future__ import annotations
@@ -24,8 +19,8 @@ from sqlglot.dialects.duckdb import DuckDB
 from giveortake.errors import InvalidParameter, QueryRefused, did_you_mean
 from giveortake.exact import rational
 from giveortake.plan import Call, ColumnReference, Expression, Kind, Literal, require_few_steps, require_name
-from giveortake.plan.aggregates import AGGREGATES as AGGREGATE_FUNCTIONS
 from giveortake.plan.functions import CASTS, FUNCTIONS
+from giveortake.plan.relations import AGGREGATES as AGGREGATE_FUNCTIONS
 from giveortake.plan.relations import unasked_column
 from giveortake.plan.times import MOMENTS, UNITS, as_moment, compared, moment
 from giveortake.sql.refusals import allow, in_sql, refuse

@@ -1,8 +1,6 @@
-"""FROM in SQL: joins, subqueries, per-person features and semi-joins.
+"""FROM and WHERE in SQL: joins, subqueries, WITH, UNION ALL, features of each person, and IN with a public table.
 
-- Read FROM, joins, subqueries, WITH and UNION ALL: each becomes a relation whose rows belong to units.
-- Read GROUP BY person in a subquery: features of each person, which the outer query aggregates.
-- Read WHERE x IN (SELECT … FROM public): a semi-join, which multiplies no row.
+Each becomes a relation whose rows belong to units.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from giveortake.compile.postprocessing import FACES
 from giveortake.errors import InvalidParameter, NotFound, did_you_mean
 from giveortake.exact import rational, whole
 from giveortake.plan import Kind
-from giveortake.plan.domains import in_days
+from giveortake.plan.expressions import in_days
 from giveortake.randomness import SYSTEM_ENTROPY, uniform_integers
 from giveortake.synth.junction_tree import JunctionTree
 from giveortake.synth.maximum_likelihood import with_zeros

@@ -10,7 +10,6 @@ Worst pair of inputs: 0 and 1; the output 0 has probability 3/4 on the first and
 from giveortake.verify.enumeration import Flip
 from giveortake.verify.family import Family, family
 from giveortake.verify.numbers import Log, LogSum
-from giveortake.verify.table import Table, program, table
-from giveortake.verify.verdicts import Counterexample, Verdict
+from giveortake.verify.table import Counterexample, Table, Verdict, program, table
 
 __all__ = ["Counterexample", "Family", "Flip", "Log", "LogSum", "Table", "Verdict", "family", "program", "table"]

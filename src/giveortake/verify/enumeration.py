@@ -1,9 +1,5 @@
 """Every path of a random program, exactly, and which of its outputs are the same.
 
-- Outputs of a program: which can be told apart at all, and which of them are one and the same.
-- How a program is called: by its input, and with the coins that it asks for.
-- Its paths: each coin is taken both ways, and the probabilities stay fractions.
-
 The program is run again and again. A run follows the choices written down so far and takes the first outcome of every
 coin after them; then the last choice that has another outcome left is advanced, as an odometer is. Only the choices
 after it are drawn anew, so a program of k paths costs k runs and about two multiplications for each.
@@ -15,16 +11,13 @@ import datetime as dt
 import inspect
 import random
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from math import lcm, nan
-from pickle import PicklingError
 from random import Random
-from types import MemberDescriptorType
-from typing import Any, Protocol, TypeAlias, TypeVar, final
-from zoneinfo import ZoneInfo
+from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar, final
 
 import numpy as np
 
@@ -33,10 +26,8 @@ from giveortake.exact import Number, closed_probability, rational, whole
 from giveortake.verify.numbers import Polynomial, never_negative
 
 _WRITTEN_ALIKE = frozenset({bool, int, str, bytes, type(None)})  # if they are equal
-_PLAIN = _WRITTEN_ALIKE | {float, complex, Decimal, range, dt.date, dt.datetime, dt.time, dt.timedelta}
+_PLAIN = _WRITTEN_ALIKE | {complex, Decimal, range, dt.date, dt.timedelta}
 _SCALARS = frozenset(np.sctypeDict.values()) - {np.object_, np.void}
-_MIXINS = _PLAIN | {object, Enum, tuple, frozenset}  # whose comparison members of enums may have
-_COMPARISON = ("__eq__", "__ne__", "__hash__")
 NAN = nan  # the one not-a-number that stands for all in a table
 
 
@@ -44,7 +35,7 @@ def canonical(output: Any) -> Any:
     """The output itself, with one not-a-number in place of all floats that are none.
 
     Refuse an output that may differ from another in what neither `==` nor its parts nor its text show. Known are plain
-    values, scalars of numpy, members of enums, and tuples, named tuples, frozen sets and frozen dataclasses of these.
+    values, dates, times without a zone or in UTC, scalars of numpy, members of enums, fractions, tuples, frozen sets.
     """
     kind = type(output)
     if kind in _WRITTEN_ALIKE:
@@ -53,103 +44,27 @@ def canonical(output: Any) -> Any:
         return NAN if output != output else output  # noqa: PLR0124 (not a number)
     if kind is tuple:
         return tuple(map(canonical, output))
-    _require_known(output)
-    _require_hashable(output)
+    if not _is_plain(output):
+        _refuse(output, f"is a {kind.__name__}, which may hold more than can be compared")
+    if (
+        (kind is Decimal and output.is_nan())
+        or output != output  # noqa: PLR0124 (not a number)
+        or (kind is frozenset and NAN in map(canonical, output))
+    ):
+        _refuse(output, "is not a number or time, but one of several kinds of none")
     return output
-
-
-def _require_known(output: Any) -> None:
-    if _is_plain(output):
-        if (type(output) is Decimal and output.is_nan()) or output != output:  # noqa: PLR0124 (not a number)
-            _refuse(output, "is not a number or time, but one of several kinds of none")
-        return
-    parts = _parts(output)
-    if parts is None:
-        _refuse(output, f"is a {type(output).__name__}, which may hold more than can be compared")
-    for part in parts or ():
-        _require_known(part)
-
-
-def _require_hashable(output: Any) -> None:
-    try:
-        hash(output)
-    except TypeError:
-        _refuse(output, f"is a {type(output).__name__}, which has no hash, so it cannot stand in a table")
 
 
 def _is_plain(output: Any) -> bool:
     kind = type(output)
-    if kind in _PLAIN:
-        return _is_known_zone(getattr(output, "tzinfo", None))
-    if issubclass(kind, Enum):
-        return _inherits(kind, _COMPARISON, _MIXINS)
-    return kind in _SCALARS
-
-
-def _is_known_zone(zone: dt.tzinfo | None) -> bool:
-    """Whether a zone holds nothing but what is written of it."""
-    if type(zone) is dt.timezone:
-        return type(zone.utcoffset(None)) is dt.timedelta and type(zone.tzname(None)) is str
-    return zone is None or (type(zone) is ZoneInfo and type(zone.key) is str and not _is_from_file(zone))
-
-
-def _is_from_file(zone: ZoneInfo) -> bool:
-    """Whether a zone has rules of its own, whatever its name: only such a zone cannot be pickled."""
-    try:
-        zone.__reduce__()
-    except PicklingError:
-        return True
-    return False
-
-
-def _inherits(kind: type, names: tuple[str, ...], known: frozenset[object]) -> bool:
-    """Whether a class takes each of these methods from a known class."""
-    return all(next(base for base in kind.__mro__ if name in vars(base)) in known for name in names)
-
-
-def _parts(output: Any) -> list[Any] | None:
-    """All that an output consists of; None if that is not known."""
-    kind = type(output)
     if kind is Fraction:
-        return [output.numerator, output.denominator]  # which may be integers of numpy
-    if kind in {tuple, frozenset} or _is_named_tuple(output):
-        return list(output)
-    return _values(output) if is_dataclass(kind) and output.__dataclass_params__.frozen else None
+        return type(output.numerator) is type(output.denominator) is int
+    if kind in {dt.datetime, dt.time}:
+        return output.tzinfo is None or output.tzinfo is dt.UTC
+    return kind in _PLAIN or kind in _SCALARS or kind is frozenset or (issubclass(kind, Enum) and bool(kind.__hash__))
 
 
-def _is_named_tuple(output: Any) -> bool:
-    """Whether it is a named tuple and no more; tuples of the system, such as `time.struct_time`, hide items."""
-    kind = type(output)
-    if not (issubclass(kind, tuple) and hasattr(kind, "_fields")):
-        return False
-    plain = _inherits(kind, (*_COMPARISON, "__iter__"), frozenset({tuple}))
-    return plain and not getattr(output, "__dict__", None)
-
-
-def _values(output: Any) -> list[Any] | None:
-    """What a dataclass holds; None if it may hold more than its fields."""
-    names = [dataclass_field.name for dataclass_field in fields(output)]
-    attributes = getattr(output, "__dict__", {})
-    if not (_holds_each_once(output, names) and all(hasattr(output, name) for name in names)):
-        return None
-    return [attributes[name] if name in attributes else getattr(output, name) for name in names]
-
-
-def _holds_each_once(output: Any, names: list[str]) -> bool:
-    """Whether an object holds these at most, none twice: no other slot of a base, and no number that it is."""
-    kind = type(output)
-    slots = [
-        name
-        for base in kind.__mro__
-        for name, attribute in vars(base).items()
-        if type(attribute) is MemberDescriptorType
-    ]
-    stored = [*slots, *getattr(output, "__dict__", {})]
-    once = len(set(stored)) == len(stored) and set(stored) <= set(names)
-    return once and _inherits(kind, ("__new__", "__getattribute__"), frozenset({object}))
-
-
-def _refuse(output: Any, problem: str) -> None:
+def _refuse(output: Any, problem: str) -> NoReturn:
     hint = "return a text, a number, or a tuple of these, such as str(answer)"
     raise InvalidParameter("output", output, problem, hint=hint)
 
@@ -157,24 +72,17 @@ def _refuse(output: Any, problem: str) -> None:
 def same(one: Any, other: Any) -> bool:
     """Whether nobody can tell them apart: equal, of the same type, with the same parts, and written alike.
 
-    Python calls many things equal that a reader tells apart: 1.0 and 1.00, zeros of two signs, one moment in two zones,
-    frozen sets that are written in two orders.
+    Python calls many things equal that a reader tells apart: 1.0 and 1.00, zeros of two signs, frozen sets that are
+    written in two orders, members of an enum.
     """
     if one is other:
         return True
-    if type(one) is not type(other) or one != other:
+    kind = type(one)
+    if kind is not type(other) or one != other:
         return False
-    if type(one) in _WRITTEN_ALIKE:
-        return True
-    if _is_plain(one):
-        return not isinstance(one, Enum) and repr(one) == repr(other)  # two members differ, whatever they say
-    parts, other_parts = _parts(one), _parts(other)
-    return (
-        parts is not None
-        and other_parts is not None
-        and len(parts) == len(other_parts)
-        and all(map(same, parts, other_parts))
-    )
+    if kind in {tuple, frozenset}:
+        return all(map(same, one, other))
+    return kind in _WRITTEN_ALIKE or (not isinstance(one, Enum) and repr(one) == repr(other))
 
 
 def refuse_if_different(one: Any, other: Any) -> None:

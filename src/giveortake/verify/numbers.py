@@ -1,14 +1,12 @@
-"""Exact numbers of probabilities: logarithms, and polynomials in an unknown p.
-
-- Polynomials in one unknown probability p, with fractions as coefficients, and which of two is greater.
-- Logarithms of exact numbers: ln 3 is kept as ln 3, and rounded only when somebody asks for digits.
-"""
+"""Exact numbers: polynomials in an unknown probability p, and logarithms, which are rounded only to print digits."""
 
 from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from fractions import Fraction
+from functools import total_ordering
 from itertools import pairwise, zip_longest
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias, final
@@ -173,8 +171,59 @@ _SAME = Fraction(1, 2**150)  # sums of logarithms that agree this closely are ca
 _LOG = re.compile(r"\s*(?:ln|log)\s*\(?\s*([^()]+?)\s*\)?\s*")
 
 
+class _ExactReal(ABC):
+    """A number with certified bounds; with numbers of another kind it is added and multiplied as a float."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _ball(self) -> Ball:
+        """An enclosure, narrow enough for every use here."""
+
+    @abstractmethod
+    def __float__(self) -> float: ...
+
+    def up(self) -> Fraction:
+        """A fraction that is at least this number, and hardly more: what a promise may state."""
+        return upper(self._ball())
+
+    def down(self) -> Fraction:
+        """A fraction that is at most this number, and hardly less."""
+        return lower(self._ball())
+
+    def __format__(self, specification: str) -> str:
+        return format(float(self), specification) if specification else repr(self)
+
+    def __hash__(self) -> int:
+        return hash(float(self))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(float(self), digits)
+
+    def __add__(self, other: Any) -> Any:
+        return float(self) + float(other) if isinstance(other, Real) else NotImplemented
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return float(self) - float(other) if isinstance(other, Real) else NotImplemented
+
+    def __rsub__(self, other: Any) -> Any:
+        return float(other) - float(self) if isinstance(other, Real) else NotImplemented
+
+    def __mul__(self, other: Any) -> Any:
+        return float(self) * float(other) if isinstance(other, Real) else NotImplemented
+
+    def __rmul__(self, other: Any) -> Any:
+        return self * other
+
+
+Real.register(_ExactReal)  # type: ignore[type-abstract]  # (an abstract class may be registered)
+
+
 @final
-class Log:
+@total_ordering
+class Log(_ExactReal):
     """The natural logarithm of a ratio between 0 and ∞, exactly.
 
     It prints as `ln 3`, compares exactly with other logarithms, fractions and integers, and with floats as a float.
@@ -191,14 +240,6 @@ class Log:
         self.ratio: Ratio = math.inf if infinite else rational("ratio", ratio)
         if self.ratio < 0:
             raise InvalidParameter("ratio", ratio, "is negative and has no logarithm")
-
-    def up(self) -> Fraction:
-        """A fraction that is at least this number, and hardly more: what a promise may state."""
-        return upper(self._ball())
-
-    def down(self) -> Fraction:
-        """A fraction that is at most this number, and hardly less."""
-        return lower(self._ball())
 
     def _ball(self) -> Ball:
         if not 0 < self.ratio < math.inf:
@@ -224,30 +265,18 @@ class Log:
             return f"ln {exactly}" if exactly.denominator == 1 else f"ln({exactly})"
         return f"ln({decimal(exactly)}…)"
 
-    def __format__(self, specification: str) -> str:
-        return format(float(self), specification) if specification else repr(self)
-
-    def __hash__(self) -> int:
-        return hash(float(self))
-
     def __bool__(self) -> bool:
         return self.ratio != 1
+
+    __hash__ = _ExactReal.__hash__
 
     def __eq__(self, other: object) -> bool:
         comparison = self._compared(other)
         return NotImplemented if comparison is None else comparison == 0
 
     def __lt__(self, other: object) -> bool:
-        return _ordered(self._compared(other)) < 0
-
-    def __le__(self, other: object) -> bool:
-        return _ordered(self._compared(other)) <= 0
-
-    def __gt__(self, other: object) -> bool:
-        return _ordered(self._compared(other)) > 0
-
-    def __ge__(self, other: object) -> bool:
-        return _ordered(self._compared(other)) >= 0
+        comparison = self._compared(other)
+        return NotImplemented if comparison is None else comparison < 0
 
     def _compared(self, other: object) -> int | None:
         """−1, 0 or 1; None if `other` is no number."""
@@ -256,55 +285,21 @@ class Log:
         if isinstance(other, float):
             return (float(self) > other) - (float(self) < other)
         if isinstance(other, int | Fraction):
-            return -compared_with_exp(self.ratio, Fraction(other)) if 0 < self.ratio < math.inf else self._at_an_end()
+            if 0 < self.ratio < math.inf:
+                return -compared_with_exp(self.ratio, Fraction(other))
+            return -1 if self.ratio == 0 else 1
         return None
 
-    def _at_an_end(self) -> int:
-        return -1 if self.ratio == 0 else 1
-
     def __add__(self, other: Any) -> Any:
-        if isinstance(other, Log):
-            return Log(self.ratio * other.ratio)
-        return float(self) + float(other) if _is_number(other) else NotImplemented
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Any:
-        if isinstance(other, Log) and other.ratio:
-            return Log(self.ratio / other.ratio)
-        return float(self) - float(other) if _is_number(other) else NotImplemented
-
-    def __rsub__(self, other: Any) -> Any:
-        return float(other) - float(self) if _is_number(other) else NotImplemented
+        return Log(self.ratio * other.ratio) if isinstance(other, Log) else super().__add__(other)
 
     def __mul__(self, other: Any) -> Any:
-        if isinstance(other, int):
-            return Log(self.ratio**other)
-        return float(self) * float(other) if _is_number(other) else NotImplemented
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Any:
-        return float(self) / float(other) if _is_number(other) else NotImplemented
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return float(other) / float(self) if _is_number(other) else NotImplemented
-
-    def __round__(self, digits: int | None = None) -> Any:
-        return round(float(self), digits)
-
-    def __neg__(self) -> Any:
-        return Log(math.inf if self.ratio == 0 else 1 / self.ratio if self.ratio < math.inf else 0)
-
-    def __abs__(self) -> Any:
-        return self if self.ratio >= 1 else -self
-
-
-Real.register(Log)
+        return Log(self.ratio**other) if isinstance(other, int) else super().__mul__(other)
 
 
 @final
-class LogSum:
+@total_ordering
+class LogSum(_ExactReal):
     """Σ cᵢ·ln rᵢ with exact cᵢ and rᵢ, such as a Kullback–Leibler divergence.
 
     >>> LogSum([(Fraction(3, 4), Fraction(3)), (Fraction(1, 4), Fraction(1, 3))])
@@ -320,14 +315,6 @@ class LogSum:
             factors[base] = factors.get(base, Fraction(0)) + sign * factor
         self.terms = {ratio: factor for ratio, factor in factors.items() if factor and ratio != 1}
 
-    def up(self) -> Fraction:
-        """A fraction that is at least this number, and hardly more."""
-        return upper(self._ball())
-
-    def down(self) -> Fraction:
-        """A fraction that is at most this number, and hardly less."""
-        return lower(self._ball())
-
     def _ball(self) -> Ball:
         bits = max((ratio.denominator.bit_length() for ratio in self.terms), default=0)
         with precision(192 + 2 * bits):
@@ -336,52 +323,20 @@ class LogSum:
     def __float__(self) -> float:
         return float(self.up()) if self.terms else 0.0
 
-    def __format__(self, specification: str) -> str:
-        return format(float(self), specification) if specification else repr(self)
+    __hash__ = _ExactReal.__hash__
 
-    def __add__(self, other: Any) -> float:
-        return float(self) + float(other)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> float:
-        return float(self) - float(other)
-
-    def __rsub__(self, other: Any) -> float:
-        return float(other) - float(self)
-
-    def __mul__(self, other: Any) -> float:
-        return float(self) * float(other)
-
-    __rmul__ = __mul__
-
-    def __abs__(self) -> float:
-        return abs(float(self))
-
-    def __lt__(self, other: Any) -> bool:
-        return float(self) < float(other)
-
-    def __gt__(self, other: Any) -> bool:
-        return float(self) > float(other)
-
-    def __ge__(self, other: Any) -> bool:
-        return float(self) >= float(other)
-
-    def __le__(self, other: LogSum | float) -> bool:
+    def __le__(self, other: Any) -> bool:
         """Certified: true only if this is at most the other for sure."""
         if self.terms == (other.terms if isinstance(other, LogSum) else None):
             return True
         if isinstance(other, float) and not math.isfinite(other):
             return other == math.inf
-        return self.up() <= (other.down() if isinstance(other, LogSum) else Fraction(other))
+        return self.up() <= (other.down() if isinstance(other, _ExactReal) else Fraction(other))
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, LogSum):
             return self.terms == other.terms or abs(self.up() - other.up()) < _SAME
         return float(self) == float(other) if isinstance(other, int | float | Fraction | Log) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(float(self))
 
     def __repr__(self) -> str:
         if not self.terms:
@@ -389,9 +344,6 @@ class LogSum:
         words = [f"{'' if times == 1 else f'{times}·'}{Log(ratio)!r}" for ratio, times in sorted(self.terms.items())]
         text = " + ".join(words).replace("+ -", "− ")
         return text if len(text) <= 80 else f"≈{float(self):.9g}"
-
-
-Real.register(LogSum)
 
 
 @final
@@ -448,13 +400,3 @@ def compared_with_exp(ratio: Ratio, exponent: Fraction) -> int:
             if upper(ball) < ratio:
                 return -1
         bits *= 2  # e^x is irrational for rational x ≠ 0, so that this ends
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real | Log)
-
-
-def _ordered(comparison: int | None) -> int:
-    if comparison is None:
-        raise TypeError("a logarithm is compared with numbers only")
-    return comparison

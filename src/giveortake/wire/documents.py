@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from giveortake.ledger import Approval, BudgetStatus, Ledger
     from giveortake.plan import Relation
-    from giveortake.plan.domains import Value
+    from giveortake.plan.expressions import Value
     from giveortake.session import Session
     from giveortake.session.session import Query
     from giveortake.workload.results import WorkloadAnswer

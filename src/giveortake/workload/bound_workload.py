@@ -39,7 +39,7 @@ from giveortake.plan import (
     identity,
 )
 from giveortake.plan.describe import rows_without
-from giveortake.plan.domains import moment_of
+from giveortake.plan.expressions import moment_of
 from giveortake.plan.times import MOMENTS
 
 if TYPE_CHECKING:

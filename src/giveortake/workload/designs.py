@@ -18,8 +18,8 @@ import numpy as np
 
 from giveortake.errors import Unprovable
 from giveortake.mechanisms import Gaussian, Laplace
+from giveortake.mechanisms.additive import LaplaceTail, NormalTail, quantile, quantiles
 from giveortake.mechanisms.prefix_sums import ConsistentTree, SquareRoot
-from giveortake.mechanisms.tails import LaplaceTail, NormalTail, quantile, quantiles
 from giveortake.privacy import events
 from giveortake.workload.bound_workload import MOST_IN_TABLE
 

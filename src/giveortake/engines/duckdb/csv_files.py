@@ -29,7 +29,7 @@ import numpy as np
 
 from giveortake.errors import InvalidParameter
 from giveortake.plan import Kind
-from giveortake.plan.domains import MOST_CHARACTERS
+from giveortake.plan.expressions import MOST_CHARACTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from giveortake.errors import Unprovable
 from giveortake.exact import counted
 from giveortake.plot.svg import Markup, Plane, Scale, brief, joined, percent, tag
-from giveortake.privacy.interpretation import beliefs
+from giveortake.privacy.guarantee import beliefs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

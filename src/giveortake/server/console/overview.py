@@ -13,7 +13,7 @@ from giveortake.errors import GiveOrTakeError
 from giveortake.exact import decimal, percent
 from giveortake.privacy import Guarantee, PureDP
 from giveortake.privacy.events import Event
-from giveortake.privacy.interpretation import PRIORS, beliefs
+from giveortake.privacy.guarantee import PRIORS, beliefs
 from giveortake.server import analyst_routes
 from giveortake.server.console.charts import attacker_chart, belief_chart, burn_chart, group_chart
 from giveortake.server.console.login import notice_of

@@ -25,7 +25,7 @@ from giveortake.ledger.rules.reservations import Pace
 from giveortake.plan import Value
 from giveortake.plan.question import aggregates_in
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP
-from giveortake.privacy.gaussian import gaussian_mu
+from giveortake.privacy.definitions import gaussian_mu
 from giveortake.server import responses
 from giveortake.server.responses import StaleTable, formatted, json_result
 from giveortake.session.kinds.queries import BatchRequest, QueryRequest

@@ -22,7 +22,7 @@ from giveortake.errors import InvalidParameter, LedgerMismatch, LedgerUnavailabl
 from giveortake.exact import counted, whole
 from giveortake.mechanisms.prefix_sums import RunningCount, SquareRoot, running_count_sensitivity
 from giveortake.plan import Aggregate, AggregateKind, Call, ColumnReference, Kind, Measured, Question, Scan, identity
-from giveortake.plan.domains import moment_of
+from giveortake.plan.expressions import moment_of
 from giveortake.session.profiles.best_caps import left_out_under
 from giveortake.session.refusals import OTHER_BUDGET, rounded_gaussian_event, unanswered
 from giveortake.session.requests import Bound, Request, request

@@ -33,7 +33,7 @@ from giveortake.engines import KeyColumn, Keys
 from giveortake.errors import InvalidParameter, LedgerMismatch, QueryRefused, Unprovable
 from giveortake.plan import Question
 from giveortake.plan.describe import undeclared_values, values_at_ends
-from giveortake.plan.domains import MOST_KEYS
+from giveortake.plan.expressions import MOST_KEYS
 from giveortake.privacy import ApproxDP, GaussianDP, events
 from giveortake.session import storage
 from giveortake.session.kinds.usefulness import (

@@ -36,8 +36,8 @@ from giveortake.mechanisms.mechanism import Sensitive
 from giveortake.mechanisms.selection import NoisyCount, PaddedThreshold, SparseVectorCheck, WorstMarginalSelection
 from giveortake.mechanisms.vectors import GradientOracle, OutputPerturbation, TrustedGradients, VectorNoise
 from giveortake.plan import Question
-from giveortake.plan.aggregates import Aggregate, AggregateKind
 from giveortake.plan.question import Measured
+from giveortake.plan.relations import Aggregate, AggregateKind
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, events
 from giveortake.randomness import SYSTEM_ENTROPY
 from giveortake.session.refusals import OTHER_BUDGET, fit_too_dear, run_too_dear, samples_too_dear

@@ -4,7 +4,7 @@ Bounds from a noisy histogram of people's sizes, for all caps at once: how much 
 
 A cap of R keeps Σ min(n, R) and leaves out Σ max(0, n − R), over the sizes n of all persons. The histogram says how
 many persons lie in each bin, give or take noise. All bounds here hold together with the stated confidence: each is a
-sum of weighted counts that lies on one side of the truth, plus how far its noise strays (`mechanisms.tails`),
+sum of weighted counts that lies on one side of the truth, plus how far its noise strays (`mechanisms.additive`),
 and the chance to miss is shared out evenly among them (union bound).
 
 Estimates of how many persons have each size, from a noisy histogram: those who were seen, and a tail beyond.
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, TypeAlias, final
 import numpy as np
 
 from giveortake.caching import cached
-from giveortake.mechanisms.tails import reach
+from giveortake.mechanisms.additive import reach
 
 if TYPE_CHECKING:
     from collections.abc import Callable

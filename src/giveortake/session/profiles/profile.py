@@ -20,7 +20,7 @@ from giveortake.compile.noisy_measures import arrays_from_json
 from giveortake.errors import InvalidParameter
 from giveortake.exact import rough_percent, whole
 from giveortake.mechanisms import Laplace
-from giveortake.mechanisms.tails import LaplaceTail, quantile
+from giveortake.mechanisms.additive import LaplaceTail, quantile
 from giveortake.session.profiles.estimates import Sizes, share_left_out, share_left_out_of_groups
 from giveortake.session.profiles.histograms import (
     GroupsOfPerson,

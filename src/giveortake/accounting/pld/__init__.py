@@ -1,1 +1,0 @@
-"""Privacy-loss distributions: their grids, their convolution, and the bounds that follow."""
