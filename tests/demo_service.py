@@ -110,7 +110,7 @@ def running_demo(folder: Path, **settings: Any) -> Iterator[Running]:
     }
     chosen = replace(ready.settings, **{**usual, **settings})
     with (
-        _in_a_thread(chosen) as (address, service, loop),
+        in_a_thread(chosen) as (address, service, loop),
         client_at("127.0.0.1") as here,
         client_at("127.0.0.2") as elsewhere,
     ):
@@ -121,7 +121,7 @@ def running_demo(folder: Path, **settings: Any) -> Iterator[Running]:
 
 
 @contextmanager
-def _in_a_thread(settings: Any) -> Iterator[tuple[str, Service, asyncio.AbstractEventLoop]]:
+def in_a_thread(settings: Any) -> Iterator[tuple[str, Service, asyncio.AbstractEventLoop]]:
     up = threading.Event()
     found: dict[str, Any] = {}
 

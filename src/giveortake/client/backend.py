@@ -260,10 +260,11 @@ class RemoteMechanism(InteractiveMechanism):
         if argument is None:  # the step after those that are there: sent again, it is drawn once
             argument = len(self.stored(priced, release_id).stored)
         document = self._ledger.post("releases", release_id, "advance", body={"argument": argument})
-        return self._steps(document)
+        return self._steps(document).admitted_by(priced.bound.inner_filter(priced.measurement))
 
-    def stored(self, _priced: Priced[Any], release_id: str) -> Steps:
-        return self._steps(self._ledger.get("releases", release_id, format="stored"))
+    def stored(self, priced: Priced[Any], release_id: str) -> Steps:
+        document = self._ledger.get("releases", release_id, format="stored")
+        return self._steps(document).admitted_by(priced.bound.inner_filter(priced.measurement))
 
     def reading(self, release_id: str) -> Reading:
         return self._reading(self._ledger.get("releases", release_id, format="stored"))
@@ -308,10 +309,7 @@ class RemoteMechanism(InteractiveMechanism):
             charged=tuple(stored["charged"]),
             answer=stored["answer"],
         )
-        steps = steps_in(reservation.answer) if reservation.settled else document["steps"]
-        read = Steps(self, reservation, steps)
-        read.close()
-        return read
+        return Steps(self, reservation, steps_in(reservation.answer) if reservation.settled else document["steps"])
 
 
 def new_key() -> str:

@@ -125,7 +125,10 @@ class Reading:
     def outcome(self) -> tuple[Any, Reservation]:
         """What the measurement returns on its stored steps, and their reservation; nothing is drawn."""
         priced = self.priced
-        steps = self._steps or self._mechanism.stored(priced, self.release.id)
+        if self._steps is None:
+            steps = self._mechanism.stored(priced, self.release.id)
+        else:
+            steps = self._steps.admitted_by(priced.bound.inner_filter(priced.measurement))
         if not steps.reservation.settled and not priced.bound.interactive:
             raise unanswered(self.release.id)
         return priced.bound.run(priced.measurement, steps), steps.reservation

@@ -132,6 +132,12 @@ class Steps:
             if event is not None:
                 inner_filter.charge(event)  # type: ignore[union-attr]  # (there are steps to admit)
 
+    def admitted_by(self, inner_filter: InnerFilter | None) -> Steps:
+        """The same stored steps, as this inner filter has admitted them; nothing more is drawn."""
+        steps = Steps(self._mechanism, self.reservation, self.stored, inner_filter)
+        steps.close()
+        return steps
+
     @property
     def is_settled(self) -> bool:
         """Whether there is a final answer; then nothing more is drawn."""
@@ -263,9 +269,7 @@ def stored_steps(mechanism: InteractiveMechanism, release_id: str, inner_filter:
     """The steps of a release as they are stored. Nothing is charged, and nothing more is drawn with them."""
     reservation = mechanism.ledger.release(release_id, analyst=mechanism.analyst)
     stored = steps_in(reservation.answer) if reservation.settled else mechanism.ledger.kept(reservation)
-    steps = Steps(mechanism, reservation, stored, inner_filter)
-    steps.close()
-    return steps
+    return Steps(mechanism, reservation, stored).admitted_by(inner_filter)
 
 
 def _paused(reservation: Reservation) -> str:
