@@ -20,7 +20,7 @@ from giveortake.answers.render import caps_of, facts, is_interval, notes
 from giveortake.answers.text import number_text, printable, shown_with_margin
 from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.exact import counted
-from giveortake.plot.theme import COLOURS, DASHES, altair, without_tags
+from giveortake.plot.theme import COLOURS, DASHES, altair, shown_as_svg, without_tags
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -541,10 +541,10 @@ def _headed(charts: list[Any], words: str, caption: list[str]) -> Any:
     lines = [part for line in caption for part in wrap(line, wide)]
     heading = alt.TitleParams(words, subtitle=lines, anchor="start", frame="group" if len(charts) == 1 else "bounds")
     if len(charts) == 1:
-        return without_tags(charts[0].properties(title=heading))
+        return shown_as_svg(without_tags(charts[0].properties(title=heading)))
     joined = alt.hconcat(*charts) if len(charts) <= _SIDE_BY_SIDE else alt.concat(*charts, columns=_SIDE_BY_SIDE)
     own = joined.resolve_scale(color="independent", strokeDash="independent")  # each chart names its own lines
-    return without_tags(own.properties(title=heading))
+    return shown_as_svg(without_tags(own.properties(title=heading)))
 
 
 def _form(keys: Sequence[Any], rows: int) -> Form:
@@ -604,7 +604,7 @@ def shapes(
     rows = [alt.hconcat(*charts[start : start + _SHAPES_IN_ROW]) for start in range(0, len(charts), _SHAPES_IN_ROW)]
     bands = "bands of two deviations: noise, sampling and shrinking"
     words = alt.TitleParams(title or what, subtitle=[what, bands] if title else bands, anchor="start")
-    return alt.vconcat(*rows).properties(title=words)
+    return shown_as_svg(alt.vconcat(*rows).properties(title=words))
 
 
 def _steps(alt: Any, name: str, bins: list[tuple[Any, float, float]], axis: str | None, scale: Any) -> Any:

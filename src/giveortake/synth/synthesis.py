@@ -25,6 +25,7 @@ from giveortake.session.session import mechanism_of, require_here
 from giveortake.synth.columns import declared_edges, fine_edges, key_column, model_column, quantile_edges, stated_bins
 from giveortake.synth.constraints import FunctionalDependency, zero_factors, zero_of, zero_record, zero_to_json
 from giveortake.synth.junction_tree import cells_of
+from giveortake.synth.maximum_likelihood import optimizer
 from giveortake.synth.model import Model
 from giveortake.synth.rounds import (
     FOR_SELECTION,
@@ -175,7 +176,8 @@ def _bound(
     rows: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[BoundPlan, Terms]:
-    """The request on the tables of a session, and its terms."""
+    """The request on the tables of a session, and its terms; without scipy it is refused before any charge."""
+    optimizer()
     name, relation = _private(session, arguments["table"])
     terms = Terms.of({term: value for term, value in stated.items() if value is not None})
     if terms.share is None:
