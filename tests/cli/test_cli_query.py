@@ -83,7 +83,9 @@ def test_a_question_comes_from_a_file_or_from_standard_input(
 
 def test_a_public_table_is_joined(capsys: pytest.CaptureFixture[str]) -> None:
     question = "SELECT climate, COUNT(*) AS n FROM trips JOIN regions USING (region) GROUP BY climate"
-    assert query(question, "--mu", "0.1", "--public", "regions=regions.csv", "--format", "csv") == 0
+    with Path("trips.toml").open("a") as file:
+        file.write('[trips.public]\nregions = "regions.csv"\n')
+    assert cli.main(["query", "trips.toml", question, "--mu", "0.1", "--format", "csv"]) == 0
     assert {line.partition(",")[0] for line in capsys.readouterr().out.splitlines()} == {"climate", "cold", "warm"}
 
 
@@ -99,9 +101,7 @@ REFUSED = [
     ([COUNT, "--epsilon", "0.1", "--analyst", "ann"], "ann"),
     ([COUNT, "--epsilon", "0.1", "--format", "parquet"], "--output"),
     ([COUNT, "--epsilon", "0.1", "--output", "nowhere/a.csv"], "nowhere"),
-    ([COUNT, "--epsilon", "0.1", "--public", "regions"], "--public"),
     ([COUNT, "--epsilon", "0.1", "--domain", "amount=a:b"], "a:b"),
-    ([COUNT, "--epsilon", "0.1", "--budget-delta", "1e-9"], "--budget"),
     ([COUNT, "--epsilon", "0.1", "--name", "trips", "--unti", "row"], "`--unit`"),
     (["@nothing.sql", "--epsilon", "0.1"], "nothing.sql"),
 ]

@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ from giveortake.errors import GiveOrTakeError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from types import FrameType
 
     from giveortake.ledger import Entry
@@ -123,17 +123,17 @@ def terminal() -> Console:
 
 @final
 class Commands(MutableMapping[str, "Command"]):
-    """A mapping of commands; each is the `COMMAND` of the module of its name."""
+    """A mapping of commands; each is the `COMMAND` of the module of its name, or one of the `COMMANDS` of another."""
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self._commands: dict[str, Command | None] = dict.fromkeys(names)
+    def __init__(self, modules: Mapping[str, str]) -> None:
+        self._modules = modules
+        self._commands: dict[str, Command] = {}
 
     def __getitem__(self, name: str) -> Command:
-        command = self._commands[name]
-        if command is None:
-            loaded: Command = import_module(f"giveortake.cli.{name}").COMMAND
-            command = self._commands[name] = loaded
-        return command
+        if name not in self._commands:
+            module = import_module(f"giveortake.cli.{self._modules[name]}")
+            self._commands[name] = module.COMMANDS[name] if hasattr(module, "COMMANDS") else module.COMMAND
+        return self._commands[name]
 
     def __setitem__(self, name: str, command: Command) -> None:
         self._commands[name] = command
@@ -142,13 +142,13 @@ class Commands(MutableMapping[str, "Command"]):
         del self._commands[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._commands
+        return name in self._modules
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._commands)
+        return iter(self._modules)
 
     def __len__(self) -> int:
-        return len(self._commands)
+        return len(self._modules)
 
 
 @final

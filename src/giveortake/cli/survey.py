@@ -30,8 +30,8 @@ from giveortake.local import (
     plan,
 )
 from giveortake.local.frequencies import Consistency, FrequencyOracle
-from giveortake.local.pages import answers_of, page, report_rows, reports_of
 from giveortake.local.plan import worst_variance
+from giveortake.local.respondent import answers_of, page, report_rows, reports_of
 from giveortake.local.survey import USUAL, counted, joined, quantile
 
 if TYPE_CHECKING:

@@ -22,8 +22,19 @@ from giveortake.progress import rounds_shown
 from giveortake.session.kinds.learning_data import served_to_asker
 from giveortake.session.kinds.runs import BoundPlan, NoisyTable, PlannedRun, Run
 from giveortake.session.session import mechanism_of, require_here
-from giveortake.synth.columns import declared_edges, fine_edges, key_column, model_column, quantile_edges, stated_bins
-from giveortake.synth.constraints import FunctionalDependency, zero_factors, zero_of, zero_record, zero_to_json
+from giveortake.synth.columns import (
+    FunctionalDependency,
+    declared_edges,
+    fine_edges,
+    key_column,
+    model_column,
+    quantile_edges,
+    stated_bins,
+    zero_factors,
+    zero_of,
+    zero_record,
+    zero_to_json,
+)
 from giveortake.synth.junction_tree import cells_of
 from giveortake.synth.maximum_likelihood import optimizer
 from giveortake.synth.model import Model
@@ -53,7 +64,7 @@ if TYPE_CHECKING:
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.quotes import Quote
     from giveortake.session.session import Session
-    from giveortake.synth.constraints import Zero
+    from giveortake.synth.columns import Zero
     from giveortake.synth.model import ModelColumn
 
 
