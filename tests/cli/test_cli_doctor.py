@@ -68,9 +68,6 @@ def test_a_ledger_that_is_gone_is_ill_where_it_is_named(capsys: pytest.CaptureFi
     (folder / "stays.ledger").unlink()
     code, found = told(capsys)
     assert (code, found["ledgers", "stays.ledger"]["state"]) == (1, "ill")  # the TOML file names it
-    (folder / "giveortake.toml").unlink()
-    code, found = told(capsys)
-    assert (code, found["state", "stays.ledger"]["state"]) == (0, "absent")  # its owner may have meant it
 
 
 @pytest.mark.parametrize("text", ["no TOML", TOML.replace("stays.csv", "stay.csv")])
@@ -87,18 +84,6 @@ def test_the_printed_findings_name_the_fix(capsys: pytest.CaptureFixture[str], f
     printed = capsys.readouterr().out
     assert "✗" in printed
     assert "1 problem\n" in printed
-
-
-def test_a_ledger_that_was_moved_away_and_back_is_not_gone(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
-    spend()
-    (folder / "stays.ledger").rename(folder / "away.ledger")
-    _, found = told(capsys, "away.ledger")
-    assert found["state", "stays.ledger"]["state"] == "absent"
-    with gt.ledger.open("away.ledger"):
-        pass
-    assert ("state", "stays.ledger") not in told(capsys, "away.ledger")[1]
-    (folder / "away.ledger").rename(folder / "stays.ledger")
-    assert ("state", "away.ledger") not in told(capsys, "stays.ledger")[1]
 
 
 def test_every_absent_extra_says_how_to_install_it(

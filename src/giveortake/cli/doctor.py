@@ -13,8 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections import Counter, defaultdict
-from contextlib import suppress
+from collections import Counter
 from dataclasses import asdict, dataclass
 from importlib import metadata, resources
 from pathlib import Path
@@ -30,6 +29,7 @@ from giveortake.cli.shell import Command, terminal
 from giveortake.configuration import configurations
 from giveortake.engines.protocol import GROUP, is_address
 from giveortake.errors import GiveOrTakeError, NotFound, extra, safe_text
+from giveortake.exact import counted
 from giveortake.ledger.chain.watermark import StateFolder, state_folder
 from giveortake.ledger.discovery import MEMORY, files_of, usual_ledger
 from giveortake.privacy import ROW
@@ -206,47 +206,24 @@ def _state() -> Iterator[Finding]:
     yield from _marks(StateFolder(folder))
 
 
-def _located_ledgers(folder: StateFolder) -> Iterator[str]:
-    """Yield the ledgers that are at one of the paths where they were seen; they may have been seen at others, too."""
-    for path in folder.record_paths():
-        with suppress(GiveOrTakeError):
-            seen = folder.read(path)
-            if seen is not None and seen.moved_to is None and Path(seen.path).exists():
-                yield seen.ledger
-
-
 def _marks(folder: StateFolder) -> Iterator[Finding]:
-    """Check that every mark can be read; a ledger that is gone is reported, and left to its custodian."""
-    by_state: dict[str, list[Finding]] = defaultdict(list)
-    whole, located = 0, set(_located_ledgers(folder))
+    """Check that every mark can be read."""
+    ill: list[Finding] = []
+    whole = 0
     for path in folder.record_paths():
         try:
             seen = folder.read(path)
             point = None if seen is None else folder.mark(seen.ledger).read()
         except GiveOrTakeError as error:
-            by_state["ill"].append(_refused("state", path.name[:12], error))
+            ill.append(_refused("state", path.name[:12], error))
             continue
-        if seen is None:  # moved away in this moment
-            continue
-        name = printable(seen.path)
-        if point is None:
-            by_state["ill"].append(Finding("state", name, "ill", "its mark is gone", _RESTORE))
-        elif point.number and seen.moved_to is None and not Path(seen.path).exists() and seen.ledger not in located:
-            message = f"the ledger is gone; its mark remembers {point.number} entries"
-            by_state["absent"].append(Finding("state", name, "absent", message, _RESTORE))
-        else:
-            whole += 1
-    yield Finding(
-        "state",
-        "marks",
-        "well",
-        f"{whole} known and where {'they were' if whole != 1 else 'it was'}, with the ledger{'s' * (whole != 1)}",
-    )
-    for kind in ("ill", "absent"):
-        yield from by_state[kind][:_SHOWN]
-        if len(by_state[kind]) > _SHOWN:
-            omitted = len(by_state[kind]) - _SHOWN
-            yield Finding("state", "…", by_state[kind][0].state, f"{omitted} more of the same", by_state[kind][0].hint)
+        if seen is not None and point is None:  # None: moved away in this moment
+            ill.append(Finding("state", printable(seen.path), "ill", "its mark is gone", _RESTORE))
+        whole += point is not None
+    yield Finding("state", "marks", "well", f"{counted(whole, 'mark')} can be read")
+    yield from ill[:_SHOWN]
+    if len(ill) > _SHOWN:
+        yield Finding("state", "…", "ill", f"{len(ill) - _SHOWN} more of the same", ill[0].hint)
 
 
 _RESTORE = "`giveortake ledger restore --help` says how it is restored"
@@ -353,8 +330,8 @@ def _print(findings: list[Finding]) -> None:
         out.print()
     states = Counter(finding.state for finding in findings)
     problems = f"{states['ill']} problem{'s' * (states['ill'] != 1)}"
-    counted = f"{states['well']} ok, {states['absent']} not installed or not present, {problems}"
-    out.print(Text(counted, style="bold red" if states["ill"] else "bold green"))
+    summary = f"{states['well']} ok, {states['absent']} not installed or not present, {problems}"
+    out.print(Text(summary, style="bold red" if states["ill"] else "bold green"))
     out.print("To test the noise itself, run `giveortake audit --quick`.")
 
 

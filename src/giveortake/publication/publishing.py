@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 from uuid import uuid4
 
 from giveortake.engines.duckdb.tables import open_database, without_metadata, write_parquets
@@ -20,6 +19,7 @@ from giveortake.publication.tables import CATALOGUE, LONGEST, PROVENANCE_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     import duckdb
     from psycopg import Connection
@@ -96,12 +96,12 @@ def publish(
 def _writer(destination: str, schema: str) -> Callable[[list[PublishedTable], list[LeftOut]], None]:
     """The function that writes to a destination, chosen before anything is read."""
     if destination.startswith(_SERVERS):
-        return lambda tables, omissions: _into_postgres(destination, schema, tables, omissions)
+        return lambda tables, omissions: _into_database(postgres_schema(destination, schema), tables, omissions)
     if is_address(destination):
         raise InvalidParameter("to", HIDDEN, "is an address of a kind that is not known", hint=_WHERE)
     path = Path(destination)
     if path.suffix.lower() in _DATABASES:
-        return lambda tables, omissions: _into_duckdb(path, schema, tables, omissions)
+        return lambda tables, omissions: _into_database(duckdb_schema(path, schema), tables, omissions)
     if path.suffix.lower() in _ONE_TABLE:
         return lambda tables, _omissions: _into_file(path, tables)
     if path.suffix.lower() in _WORKBOOKS:
@@ -115,13 +115,10 @@ def _writer(destination: str, schema: str) -> Callable[[list[PublishedTable], li
     raise InvalidParameter("to", destination, "has a name that does not say what to write", hint=_WHERE)
 
 
-def _into_postgres(address: str, schema: str, tables: list[PublishedTable], omissions: list[LeftOut]) -> None:
-    with postgres_schema(address, schema) as target:
-        write(target, tables, omissions)
-
-
-def _into_duckdb(path: Path, schema: str, tables: list[PublishedTable], omissions: list[LeftOut]) -> None:
-    with duckdb_schema(path, schema) as target:
+def _into_database(
+    opened: AbstractContextManager[Target], tables: list[PublishedTable], omissions: list[LeftOut]
+) -> None:
+    with opened as target:
         write(target, tables, omissions)
 
 
@@ -192,44 +189,6 @@ ABOUT = "What was released, the promise that came with it, and where its numbers
 _MIXED = "has a table of that name that giveortake did not publish; nothing was written"
 
 
-class Target(ABC):
-    """A schema of a database, inside one transaction."""
-
-    location: str
-
-    @abstractmethod
-    def existing(self) -> Mapping[str, tuple[list[tuple[str, str]], str]]:
-        """The tables that are there: the names and types of their columns, and their comments."""
-
-    @abstractmethod
-    def types(self, table: Answer) -> list[tuple[str, str]]:
-        """The names and types of the columns that a table will have."""
-
-    @abstractmethod
-    def create(self, name: str, columns: Sequence[tuple[str, str]]) -> None:
-        """Create an empty table."""
-
-    @abstractmethod
-    def empty(self, name: str) -> None:
-        """Delete the rows of a table: what others have built on it stays."""
-
-    @abstractmethod
-    def drop(self, name: str) -> None:
-        """Delete a table."""
-
-    @abstractmethod
-    def fill(self, name: str, table: Answer) -> None:
-        """Add the rows of a table."""
-
-    @abstractmethod
-    def forget(self, release_ids: Sequence[str]) -> None:
-        """Delete the rows of the catalogue about some releases."""
-
-    @abstractmethod
-    def comment(self, name: str, text: str, columns: Sequence[tuple[str, str]]) -> None:
-        """Put comments on a table and its columns."""
-
-
 def write(target: Target, tables: Sequence[PublishedTable], omissions: Sequence[LeftOut]) -> None:
     """Write tables and the catalogue into a schema. Published tables of the same name are replaced, others never."""
     existing = target.existing()
@@ -294,13 +253,16 @@ def _require_ours(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
 
 
 @final
-class _DuckDBSchema(Target):
+class _DuckDBSchema:
+    """A schema of a file, inside one transaction."""
+
     def __init__(self, connection: duckdb.DuckDBPyConnection, schema: str, location: str) -> None:
         self._connection = connection
         self._schema = schema
         self.location = location
 
     def existing(self) -> Mapping[str, tuple[list[tuple[str, str]], str]]:
+        """The tables that are there: the names and types of their columns, and their comments."""
         tables = "SELECT table_name, comment FROM duckdb_tables() WHERE schema_name = ?"
         rows = self._connection.execute(tables, [self._schema]).fetchall()
         columns = (
@@ -313,32 +275,39 @@ class _DuckDBSchema(Target):
         }
 
     def types(self, table: Answer) -> list[tuple[str, str]]:
+        """The names and types of the columns that a table will have."""
         self._connection.register("published_now", table)
         columns = self._connection.execute("DESCRIBE SELECT * FROM published_now").fetchall()
         self._connection.unregister("published_now")
         return [(name, "VARCHAR" if kind == '"NULL"' else kind) for name, kind, *_ in columns]
 
     def create(self, name: str, columns: Sequence[tuple[str, str]]) -> None:
+        """Create an empty table."""
         column_list = ", ".join(f"{double_quoted(column)} {kind}" for column, kind in columns)
         self._connection.execute(f"CREATE TABLE {self._named(name)} ({column_list})")
 
     def empty(self, name: str) -> None:
+        """Delete the rows of a table: what others have built on it stays."""
         self._connection.execute(f"DELETE FROM {self._named(name)}")  # noqa: S608 (a quoted name)
 
     def drop(self, name: str) -> None:
+        """Delete a table."""
         self._connection.execute(f"DROP TABLE {self._named(name)}")
 
     def fill(self, name: str, table: Answer) -> None:
+        """Add the rows of a table."""
         self._connection.register("published_now", table)
         self._connection.execute(f"INSERT INTO {self._named(name)} SELECT * FROM published_now")  # noqa: S608 (as above)
         self._connection.unregister("published_now")
 
     def forget(self, release_ids: Sequence[str]) -> None:
+        """Delete the rows of the catalogue about some releases."""
         statement = f"DELETE FROM {self._named(CATALOGUE)} WHERE release_id = ?"  # noqa: S608 (as above)
         if release_ids:
             self._connection.executemany(statement, [[release_id] for release_id in dict.fromkeys(release_ids)])
 
     def comment(self, name: str, text: str, columns: Sequence[tuple[str, str]]) -> None:
+        """Put comments on a table and its columns."""
         self._connection.execute(f"COMMENT ON TABLE {self._named(name)} IS {single_quoted(text)}")
         for column, column_comment in columns:
             self._connection.execute(
@@ -396,7 +365,9 @@ def postgres_schema(address: str, schema: str) -> Iterator[Target]:
 
 
 @final
-class _PostgresSchema(Target):
+class _PostgresSchema:
+    """A schema of a database, inside one transaction."""
+
     def __init__(self, connection: Connection[Any], schema: str) -> None:
         from psycopg import sql  # noqa: PLC0415 (it is there: this is its connection)
 
@@ -404,25 +375,31 @@ class _PostgresSchema(Target):
         self.location = schema
 
     def existing(self) -> Mapping[str, tuple[list[tuple[str, str]], str]]:
+        """The tables that are there: the names and types of their columns, and their comments."""
         rows = self._connection.execute(_EXISTING, [self._schema]).fetchall()
         return {name: (list(zip(columns, kinds, strict=True)), comment) for name, comment, columns, kinds in rows}
 
     def types(self, table: Answer) -> list[tuple[str, str]]:
+        """The names and types of the columns that a table will have."""
         return [(column.name, _type(column.kind, column)) for column in table.columns]
 
     def create(self, name: str, columns: Sequence[tuple[str, str]]) -> None:
+        """Create an empty table."""
         column_list = [self._formatted("{} " + kind, column) for column, kind in columns]  # kinds are our own
         self._connection.execute(
             self._sql.SQL("CREATE TABLE {} ({})").format(self._named(name), self._sql.SQL(", ").join(column_list))
         )
 
     def empty(self, name: str) -> None:
+        """Delete the rows of a table: what others have built on it stays."""
         self._run("DELETE FROM {}", name)
 
     def drop(self, name: str) -> None:
+        """Delete a table."""
         self._run("DROP TABLE {}", name)
 
     def fill(self, name: str, table: Answer) -> None:
+        """Add the rows of a table."""
         rows = zip(*table.columns, strict=True)
         with (
             self._connection.cursor() as cursor,
@@ -432,10 +409,12 @@ class _PostgresSchema(Target):
                 copy.write_row([storable(value) for value in row])
 
     def forget(self, release_ids: Sequence[str]) -> None:
+        """Delete the rows of the catalogue about some releases."""
         statement = self._sql.SQL("DELETE FROM {} WHERE release_id = ANY(%s)").format(self._named(CATALOGUE))
         self._connection.execute(statement, [list(release_ids)])
 
     def comment(self, name: str, text: str, columns: Sequence[tuple[str, str]]) -> None:
+        """Put comments on a table and its columns."""
         literal = self._sql.Literal(text)
         self._connection.execute(self._sql.SQL("COMMENT ON TABLE {} IS {}").format(self._named(name), literal))
         for column, column_comment in columns:
@@ -464,3 +443,6 @@ def _type(kind: Kind, values: Any) -> str:
 def storable(value: Value) -> Value:
     """A value as PostgreSQL can hold it: NUL in texts is replaced."""
     return value.replace("\0", "\ufffd") if isinstance(value, str) else value
+
+
+Target: TypeAlias = "_DuckDBSchema | _PostgresSchema"

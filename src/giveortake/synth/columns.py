@@ -252,24 +252,14 @@ def zero_factors(zeros: Sequence[Zero], columns: Sequence[ModelColumn], most_cel
     return factors
 
 
-def zero_to_json(zero: Zero) -> list[Any]:
-    """A zero as ledgers keep it."""
-    if isinstance(zero, FunctionalDependency):
-        pairs = ([_stated(value), _stated(other)] for value, other in zero.values.items())
-        return ["determines", zero.column, zero.other, *sorted(pairs)]
-    if not isinstance(zero, Mapping):
-        raise _no_combination(zero)
-    return ["never", *sorted([str(name), _stated(values)] for name, values in zero.items())]
-
-
 _Stated = None | bool | int | float | str | Fraction | dt.datetime | dt.date  # a value in a stated zero
 
 
 def zero_record(zero: Zero) -> dict[str, Any]:
-    """A zero as a record of a release keeps it, from which `zero_of` makes it again."""
+    """A zero as ledgers and records of releases keep it, from which `zero_of` makes it again."""
     if isinstance(zero, FunctionalDependency):
         pairs = [[codec.write(value, _Stated), codec.write(other, _Stated)] for value, other in zero.values.items()]
-        return {"determines": [zero.column, zero.other, pairs]}
+        return {"determines": [zero.column, zero.other, sorted(pairs, key=str)]}
     if not isinstance(zero, Mapping):
         raise _no_combination(zero)
     return {"never": {str(name): _values_record(values) for name, values in zero.items()}}
@@ -298,13 +288,6 @@ def _values_of(content: dict[str, Any]) -> Any:
         return codec.read(_Stated, values)
     listed = [codec.read(_Stated, value) for value in values]
     return tuple(listed) if name == "between" else listed
-
-
-def _stated(value: object) -> list[Any]:
-    """A value, a list of values or a pair of bounds as ledgers keep it."""
-    if isinstance(value, tuple | list):
-        return ["between" if isinstance(value, tuple) else "one of", *map(_stated, value)]
-    return ["text" if isinstance(value, str) else "value", str(value)]
 
 
 def _no_combination(zero: object) -> InvalidParameter:

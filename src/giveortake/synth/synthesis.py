@@ -33,7 +33,6 @@ from giveortake.synth.columns import (
     zero_factors,
     zero_of,
     zero_record,
-    zero_to_json,
 )
 from giveortake.synth.junction_tree import cells_of
 from giveortake.synth.maximum_likelihood import optimizer
@@ -305,7 +304,7 @@ class Synthesis:
                 for column_name, count in by_quantiles.items()
             },
             "wanted": None if wanted is None else [[*wanted_table, weight] for wanted_table, weight in wanted.items()],
-            "zeros": [zero_to_json(zero) for zero in zeros],
+            "zeros": [zero_record(zero) for zero in zeros],
         }
         description = f"a synthetic table of {', '.join(names)}"
         listed = [column.name for column in declared if column is not None and column.categories is not None]
