@@ -269,21 +269,14 @@ def question(arguments: argparse.Namespace) -> str:
             "the table comes first, and then the question",
             hint=f"giveortake {arguments.command} {shlex.quote(text)} {shlex.quote(arguments.file)}",
         )
-    if text == "-":
-        try:
-            text = sys.stdin.read()
-        except (OSError, UnicodeDecodeError):
-            raise NotFound(
-                "standard input cannot be read as text", hint="pass the question as an argument, or as `@question.sql`"
-            ) from None
-    elif text.startswith("@"):
-        try:
-            text = Path(text[1:]).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            raise NotFound(
-                f"{text[1:]} cannot be read", hint="`@question.sql` reads the question from a file"
-            ) from None
-    return text
+    try:
+        if text == "-":
+            return sys.stdin.read()
+        return Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text
+    except (OSError, UnicodeDecodeError):
+        source = "standard input" if text == "-" else text[1:]
+        hint = "pass the question as an argument, or as `@question.sql`, which reads it from a file"
+        raise NotFound(f"{source} cannot be read as text", hint=hint) from None
 
 
 def spend_terms(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -416,13 +409,9 @@ def _domain(text: str) -> tuple[str, Any]:
     (('amount', (0, 500)), ('region', ['north', 'south']), ('code', ['1', '2']))
     """
     column, domain = _pair("--domain", text, "amount=0:500")
-    if any(part.strip()[:1] in _BRACKETS or part.strip()[-1:] in _BRACKETS for part in domain.split(",")):
-        raise InvalidParameter(
-            "--domain",
-            text,
-            "has brackets, which options do not need",
-            hint=f"bounds are written {column}=0:200, categories {column}=north,south, or in quotes: '{column}=\"(0\"'",
-        )
+    if domain[0] in _BRACKETS or domain[-1] in _BRACKETS:
+        hint = f"bounds are written {column}=0:200, categories {column}=north,south, or in quotes: '{column}=\"(0\"'"
+        raise InvalidParameter("--domain", text, "has brackets, which options do not need", hint=hint)
     ends = domain.split(":")
     if len(ends) == 2:
         for read in (_number, dt.date.fromisoformat):
