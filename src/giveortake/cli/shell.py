@@ -22,13 +22,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from giveortake.answers.text import printable
 from giveortake.errors import GiveOrTakeError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from types import FrameType
 
     from giveortake.ledger import Entry
@@ -119,6 +121,16 @@ def terminal() -> Console:
     console = Console(highlight=False)
     console.width = min(console.width, _WIDEST)
     return console
+
+
+def grid(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
+    """A table of texts, none of which is markup; what is None is empty."""
+    table = Table(pad_edge=False, box=None)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text("" if cell is None else printable(str(cell))) for cell in row))
+    return table
 
 
 @final
