@@ -100,23 +100,20 @@ def drawn(mechanism: Any, x: Any, samples: int, report: Callable[[int], None] | 
     return [output for part in parts for output in part]
 
 
-@final
-class Bar:
-    """A progress bar: calls a function with (done, total), or draws one line on standard error."""
+def reporting(progress: Progress, total: int) -> Callable[[int], None]:
+    """A function that counts more as done, and shows it: to a function with (done, total), or on standard error."""
+    show = progress if callable(progress) else _draw if progress else None
+    done, shown = 0, -1
 
-    __slots__ = ("_call", "_done", "_shown", "_total")
+    def add(count: int) -> None:
+        nonlocal done, shown
+        done += count
+        percent = 100 * done // max(1, total)
+        if show is not None and percent != shown:
+            shown = percent
+            show(done, total)
 
-    def __init__(self, progress: Progress, total: int) -> None:
-        self._call = progress if callable(progress) else _draw if progress else None
-        self._done, self._shown, self._total = 0, -1, total
-
-    def add(self, count: int) -> None:
-        """Count `count` more as done, and show the progress if its percentage has changed."""
-        self._done += count
-        percent = 100 * self._done // max(1, self._total)
-        if self._call is not None and percent != self._shown:
-            self._shown = percent
-            self._call(self._done, self._total)
+    return add
 
 
 def _draw(done: int, total: int) -> None:
@@ -528,14 +525,14 @@ def _samples(
     if total < _FEWEST:
         raise InvalidParameter("samples", samples, f"is below {_FEWEST}, which no bound can rest on")
     pilot = total // 4
-    bar = Bar(progress, 2 * total)
-    outputs = [drawn(mechanism, end, pilot, bar.add) for end in ends]
+    report = reporting(progress, 2 * total)
+    outputs = [drawn(mechanism, end, pilot, report) for end in ends]
     errors = [error_of(sample_outputs) for sample_outputs in outputs]
     if errors[0] is not None and errors[1] is not None:
         raise errors[0]  # a function that never answers is called in the wrong way
     columns = layout(*outputs)
     pilots = tuple(view(sample_outputs, columns) for sample_outputs in outputs)
-    fresh = tuple(view(drawn(mechanism, end, total - pilot, bar.add), columns) for end in ends)
+    fresh = tuple(view(drawn(mechanism, end, total - pilot, report), columns) for end in ends)
     return (pilots[0], pilots[1]), (fresh[0], fresh[1]), pilot
 
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _LARGE_DELTA, _LARGE_EPSILON = Fraction(1, 1000), 20  # budgets that are warned of
 
+BUDGETS = (["epsilon"], ["delta", "epsilon"], ["rho"], ["mu"])  # the numbers that state a promise, in order
 CUSTODIANS = (  # options that a TOML file states instead
     "unit",
     "budget",
@@ -390,7 +391,7 @@ def budget_terms(text: str) -> dict[str, str]:
     named = all(sign for _, sign, _ in parts)
     names = [name.strip() for name, _, _ in parts] if named else ["epsilon", "delta"][: len(parts)]
     terms = {name: (value if sign else whole).strip() for name, (whole, sign, value) in zip(names, parts, strict=False)}
-    if (len(terms) < len(parts) or any(sign for _, sign, _ in parts) != named) or sorted(terms) not in _BUDGETS:
+    if (len(terms) < len(parts) or any(sign for _, sign, _ in parts) != named) or sorted(terms) not in BUDGETS:
         raise InvalidParameter("--budget", text, "is not a budget", hint=_MISSING["budget"])
     return terms
 
@@ -449,7 +450,6 @@ def _number(text: str) -> Any:
 
 
 _BRACKETS = frozenset("()[]{}")
-_BUDGETS = (["epsilon"], ["delta", "epsilon"], ["rho"], ["mu"])
 _ASKS = re.compile(r"\s*(select|with)\s", re.IGNORECASE)
 _TOML = f"or state it once, in {CONFIGURATION}, which `giveortake init` drafts"
 _MISSING = {

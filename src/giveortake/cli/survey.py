@@ -9,6 +9,7 @@ import csv
 import io
 import sys
 from collections import Counter
+from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
@@ -144,19 +145,7 @@ def write_reports(path: str | None, rows: Sequence[tuple[str, str]]) -> str:
 
 def target(path: str | None) -> Any:
     """A file to write to, or standard output, which stays open."""
-    if path is None:
-        return _Standard()
-    return Path(path).open("w", encoding="utf-8", newline="")
-
-
-class _Standard:
-    """Standard output as a context."""
-
-    def __enter__(self) -> Any:
-        return sys.stdout
-
-    def __exit__(self, *_: object) -> None:
-        sys.stdout.flush()
+    return nullcontext(sys.stdout) if path is None else Path(path).open("w", encoding="utf-8", newline="")
 
 
 _OF_CATEGORIES: dict[str, Any] = {
