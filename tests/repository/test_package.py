@@ -22,6 +22,7 @@ WITHOUT_EXTRAS = {
     "psycopg",
     "pyspark",
     "altair",
+    "scipy",
     "sklearn",
     "uvicorn",
     "pandas",
