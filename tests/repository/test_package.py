@@ -28,7 +28,6 @@ WITHOUT_EXTRAS = {
     "pandas",
     "polars",
     "pyarrow",
-    "scipy",
 }
 
 
