@@ -6,7 +6,7 @@ from functools import partial
 
 import giveortake as gt
 from giveortake import audit
-from giveortake.audit.sampling import drawn
+from giveortake.audit.bounds import drawn
 from giveortake.mechanisms import Gaussian, Laplace, RandomizedResponse
 from harness.report import Case, Report, Row, below, timed
 

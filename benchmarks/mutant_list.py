@@ -828,6 +828,30 @@ _FAILURES = (
     ),
 )
 
+_AUDITS = (
+    _mutant(
+        "a binomial bound is taken as it was computed",
+        "audit/bounds.py",
+        "if 0 <= bound < 1 and _is_proved(bound, hits, trials, alpha):",
+        "if 0 <= bound < 1:",
+        "audit/test_audit_bounds",
+    ),
+    _mutant(
+        "a binomial bound has the tail of one success fewer",
+        "audit/bounds.py",
+        "hits, trials - hits + 1)) <= Fraction(alpha)",
+        "hits + 1, trials - hits)) <= Fraction(alpha)",
+        "audit/test_audit_bounds",
+    ),
+    _mutant(
+        "a synthesis is charged although nothing could fit it",
+        "synth/synthesis.py",
+        "    optimizer()\n    name, relation",
+        "    name, relation",
+        "synth/test_fits",
+    ),
+)
+
 MUTANTS: tuple[Mutant, ...] = (
     *_SENSITIVITIES,
     *_BOUNDING,
@@ -838,4 +862,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *_IDENTITY,
     *_NOISE,
     *_FAILURES,
+    *_AUDITS,
 )

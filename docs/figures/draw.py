@@ -77,8 +77,8 @@ if __name__ == "__main__":
     late_figure().save(folder / "learn-late.png", scale_factor=1.3)
     for name, answer in answers().items():
         gt.plot.save(answer.plot(), folder.parent / "gallery" / f"{name}.svg")
-    posterior_figure().save(folder / "poll-posterior.png", scale_factor=1.3)
-    uncertainty_figure().save(folder / "poll-uncertainty.png", scale_factor=1.3)
+    gt.plot.save(posterior_figure(), folder / "poll-posterior.svg")
+    gt.plot.save(uncertainty_figure(), folder / "poll-uncertainty.svg")
     growth_figure(json.loads((folder / "growth.json").read_text(encoding="utf-8"))).save(
         folder / "growth.png", scale_factor=1.5
     )

@@ -11,7 +11,6 @@ import datetime as dt
 import re
 import tomllib
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.answers.text import printable
 from giveortake.engines.protocol import with_table
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, did_you_mean, safe_text
-from giveortake.exact import positive, rational
+from giveortake.exact import positive
 from giveortake.hints import rendered
 from giveortake.ledger import Ledger
 from giveortake.ledger.discovery import MEMORY, at, beside, files_of, require_no_other_ledger
@@ -107,25 +106,7 @@ def problem(
     if isinstance(listed, list) and "" in listed and any(Path(file).suffix.lower() in _CELLS for file in files):
         hint = "leave it out: rows without a value are in no group, and WHERE … IS NULL counts them"
         return "lists an empty text, and an empty cell of a CSV file is a missing value", hint
-    bounds = declaration.get("bounds") if isinstance(declaration, Mapping) else None
-    return None if not isinstance(bounds, list) else _of_bounds(name, bounds)
-
-
-def _of_bounds(name: str, bounds: list[Any]) -> tuple[str, str] | None:
-    if bounds and all(isinstance(end, bool) for end in bounds):
-        return "has true and false as bounds", f"{name} = [true, false]"
-    if not bounds or not all(isinstance(end, str) for end in bounds):
-        return None
-    with suppress(InvalidParameter):
-        for end in bounds:
-            rational("bounds", end)
-        numbers = ", ".join(bounds)
-        return "has texts as bounds", f"numbers have no quotes: {name} = {{ bounds = [{numbers}] }}"
-    with suppress(ValueError):
-        for end in bounds:
-            dt.datetime.fromisoformat(end)
-        return None
-    return "has texts as bounds", f"dates are written {name} = {{ bounds = [2025-01-01, 2025-12-31] }}"
+    return None
 
 
 def _is_number(value: object) -> bool:
@@ -290,14 +271,12 @@ def _configuration(file: Path, name: str, section: object) -> Configuration:
         "source": _source(location, section["source"]),
         "budget": _budget(location, section["budget"]),
     }
-    for key in _TEXTS:
-        if key in section:
-            settings[key] = location.text(key, section[key])
-    for key in _NUMBERS:
-        if key in section:
-            settings[key] = location.number(key, section[key])
-    settings |= _appended(location, section)
-    settings |= _rows_per_person(location, section)
+    settings |= {key: location.text(key, section[key]) for key in _TEXTS if key in section}
+    settings |= {key: location.number(key, section[key]) for key in _NUMBERS if key in section}
+    if "rows_per_person" in section:
+        settings["rows_per_person"] = _rows_per_person(location, section["rows_per_person"])
+    if section.get("appended", False):
+        settings["appended"] = location.true("appended", section["appended"])
     settings["unit"] = parse_unit(settings["unit"])
     for key in ("ledger", "spool", "mark"):
         if key in settings and (key, settings[key]) != ("ledger", MEMORY):
@@ -313,22 +292,11 @@ def _configuration(file: Path, name: str, section: object) -> Configuration:
     return Configuration(file, name, settings)
 
 
-def _appended(location: _Location, section: Mapping[str, Any]) -> dict[str, bool]:
-    value = section.get("appended", False)
-    if not isinstance(value, bool):
-        raise location.refusal("appended", value, "is neither true nor false", hint="appended = true")
-    return {"appended": True} if value else {}
-
-
-def _rows_per_person(location: _Location, section: Mapping[str, Any]) -> dict[str, Any]:
-    """The cap on rows per person, if stated: one number for all tables, or one for each."""
-    value = section.get("rows_per_person")
-    if value is None:
-        return {}
+def _rows_per_person(location: _Location, value: object) -> Any:
+    """The cap on rows per person: one number for all tables, or one for each."""
     if not isinstance(value, Mapping):
-        return {"rows_per_person": location.number("rows_per_person", value)}
-    numbers = {name: location.number(f"rows_per_person.{name}", number) for name, number in value.items()}
-    return {"rows_per_person": numbers}
+        return location.number("rows_per_person", value)
+    return {name: location.number(f"rows_per_person.{name}", number) for name, number in value.items()}
 
 
 def parse_unit(text: str) -> Unit:
@@ -377,6 +345,11 @@ class _Location:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return value
         raise self.refusal(key, value, "is not a number", hint=f"{key} = 3")
+
+    def true(self, key: str, value: object) -> bool:
+        if value is True:
+            return True
+        raise self.refusal(key, value, "is neither true nor false", hint=f"{key} = true")
 
     def table(self, key: str, value: object) -> Mapping[str, Any]:
         if isinstance(value, Mapping):

@@ -61,6 +61,11 @@ class GiveOrTakeError(Exception):
         self.hint = hint
         super().__init__(message if hint is None else f"{message}\n\n  hint: {hint}")
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows of a refusal (a hook of IPython): the message and the hint, and no frames."""
+        hint = [] if self.hint is None else [f"  hint: {self.hint}"]
+        return [f"{type(self).__name__}: {self.message}", *hint]
+
 
 class Hidden:
     """A placeholder in an error for a value that must not be shown."""

@@ -412,6 +412,11 @@ def normal_quantile(ball: Ball) -> Ball:
     return -arb(2).sqrt() * (2 * ball).erfcinv()
 
 
+def beta_cdf(ball: Ball, a: int, b: int) -> Ball:
+    """I_x(a, b): how likely a beta variable is to stay below x, or that a of a + b − 1 trials or more succeed."""
+    return ball.beta_lower(arb(a), arb(b), regularized=True)
+
+
 def exp_up(x: Fraction) -> Fraction:
     """An upper bound of e^x."""
     with precision():

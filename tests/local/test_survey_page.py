@@ -12,7 +12,7 @@ import pytest
 from cases import all_cases
 from giveortake.errors import InvalidParameter
 from giveortake.local import Poll, RandomizedResponse, UnaryEncoding
-from giveortake.local.pages import page, reports_of
+from giveortake.local.respondent import page, reports_of
 from statistics_of_draws import counts_are_plausible
 from waiting import LONGEST, until
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ import tiers
 from giveortake import plot
 from giveortake.errors import InvalidParameter, NotFound
 from giveortake.ledger import Charge
-from giveortake.plot.theme import COLOURS, DASHES
+from giveortake.plot.theme import COLOURS, DASHES, altair
 
 CHARTS: dict[str, Callable[[], Any]] = {
     "posterior": plot.posterior,
@@ -41,6 +42,30 @@ def test_every_chart_is_saved_without_a_browser_in_every_format(name: str, tmp_p
 def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="suffix"):
         plot.save(plot.posterior([1]), tmp_path / "belief.gif")
+
+
+def test_a_notebook_shows_a_picture_that_runs_no_script_and_loads_nothing() -> None:
+    answer = gt.answers.Answer([gt.answers.Column("n", [50.0], [45.0], [55.0])])
+    more = plot.panels([("one", answer), ("two", answer)]) | plot.posterior([1])
+    for chart in (
+        plot.posterior([1]),
+        plot.posterior([1]).properties(width=90),
+        answer.plot(),
+        answer.plot() + answer.plot(),
+        more,
+    ):
+        ((kind, picture),) = chart._repr_mimebundle_(include=None, exclude=None).items()
+        assert (kind, picture[:4]) == ("image/svg+xml", "<svg")
+        assert "<script" not in picture
+        assert set(re.findall(r"\w+://[^\"]*", picture)) <= {
+            "http://www.w3.org/2000/svg",
+            "http://www.w3.org/1999/xlink",
+        }
+
+
+def test_a_renderer_that_somebody_enabled_in_altair_is_used() -> None:
+    with altair().renderers.enable("json"):
+        assert "application/json" in plot.posterior([1])._repr_mimebundle_()[0]
 
 
 def test_beliefs_in_the_chart_are_those_of_the_promise() -> None:

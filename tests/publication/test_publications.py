@@ -14,7 +14,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.errors import GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound, Unprovable
-from giveortake.publication.databases import storable
+from giveortake.publication.publishing import storable
 from giveortake.publication.tables import LONGEST, column_names, table_name
 from postgres_server import planted
 

@@ -22,12 +22,12 @@ WITHOUT_EXTRAS = {
     "psycopg",
     "pyspark",
     "altair",
+    "scipy",
     "sklearn",
     "uvicorn",
     "pandas",
     "polars",
     "pyarrow",
-    "scipy",
 }
 
 

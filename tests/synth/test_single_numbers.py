@@ -18,8 +18,7 @@ import giveortake as gt
 from giveortake.plan import Kind
 from giveortake.randomness import SYSTEM_ENTROPY
 from giveortake.session.session import Session
-from giveortake.synth.columns import fine_edges, quantile_edges
-from giveortake.synth.constraints import zero_factors
+from giveortake.synth.columns import fine_edges, quantile_edges, zero_factors
 from giveortake.synth.model import ModelColumn
 
 ROWS, ZEROS, CAPPED = 3000, 2400, 150

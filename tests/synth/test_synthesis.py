@@ -26,7 +26,7 @@ from giveortake.session.kinds.runs import AdaptiveRun
 from giveortake.session.session import Session, mechanism_of
 from giveortake.synth import Model, maximum_likelihood
 from giveortake.synth import rounds as rounds_of
-from giveortake.synth.constraints import zero_factors
+from giveortake.synth.columns import zero_factors
 from giveortake.synth.model import ModelColumn
 from giveortake.synth.synthetic_table import Report
 

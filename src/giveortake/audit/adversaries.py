@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from giveortake.audit.bounds import sampler
 from giveortake.audit.game import Move, total_evidence
-from giveortake.audit.sampling import sampler
 from giveortake.mechanisms import Gaussian, Laplace, RandomizedResponse
 from giveortake.privacy import events
 

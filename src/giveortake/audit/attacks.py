@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from giveortake.audit.sampling import Outputs
+    from giveortake.audit.bounds import Outputs
 
 
 Floats: TypeAlias = "npt.NDArray[np.float64]"

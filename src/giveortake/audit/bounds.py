@@ -4,15 +4,23 @@ The recipe is the same for every version: draw a pilot sample on two neighbourin
 outputs that tells them apart best, then count that one set on fresh samples and bound its two probabilities by exact
 binomial intervals [CP34]. As the set does not depend on the fresh samples, no correction for the search is needed.
 
-Bounds are statements about samples with a confidence, not promises, so doubles do; they are rounded outwards by 1e-9 of
-themselves, which is far more than the error of the series.
+The intervals are doubles that an enclosure of the binomial tail has proved. What is computed from them is a statement
+about samples with a confidence, not a promise, so doubles do.
+
+A mechanism of ours is released in bulk where it can be. A function that takes an argument named `size` is asked for
+that many independent answers at once; any other function is called once for each answer. An error that the function
+raises is an answer too: that it happened, and of which type, is visible to whoever asks.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
@@ -27,26 +35,152 @@ from giveortake.audit.attacks import (
     thresholds,
     view,
 )
-from giveortake.audit.sampling import Bar, drawn, error_of
-from giveortake.errors import InvalidParameter
-from giveortake.exact import closed_probability, non_negative, open_probability, whole
+from giveortake.errors import InvalidParameter, NotFound, extra
+from giveortake.exact import (
+    beta_cdf,
+    closed_probability,
+    enclosure,
+    non_negative,
+    open_probability,
+    precision,
+    upper,
+    whole,
+)
+from giveortake.mechanisms import Mechanism, RandomizedResponse
+from giveortake.mechanisms.additive import AdditiveNoise
 from giveortake.privacy import Guarantee, PureDP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from giveortake.audit.attacks import Floats, Objective, OutputSet
-    from giveortake.audit.sampling import Progress
     from giveortake.exact import Number
 
 
-_SLACK = 1e-9
-_TINY = 1e-300
-_MOST_TERMS = 200_000
+Outputs: TypeAlias = "np.ndarray[Any, Any] | list[Any]"
+Sampler: TypeAlias = Callable[[Any, int], Outputs]
+Progress: TypeAlias = "bool | Callable[[int, int], None]"
+
+_CHUNK, _SMALL_CHUNK = 1 << 16, 1 << 10
+
+
+def sampler(mechanism: Any) -> Sampler:
+    """A function that draws many independent outputs on one input."""
+    if isinstance(mechanism, AdditiveNoise):
+        return lambda x, n: _bulk(mechanism, x, n)
+    if isinstance(mechanism, RandomizedResponse):
+        return lambda x, n: mechanism.release([x] * n)
+    if isinstance(mechanism, Mechanism):
+        return lambda x, n: [mechanism.release(x) for _ in range(n)]
+    if not callable(mechanism):
+        raise InvalidParameter("mechanism", mechanism, "is neither a mechanism nor a function of the data")
+    if _takes_size(mechanism):
+        return lambda x, n: mechanism(x, size=n)
+    return lambda x, n: [_answer(mechanism, x) for _ in range(n)]
+
+
+def drawn(mechanism: Any, x: Any, samples: int, report: Callable[[int], None] | None = None) -> Outputs:
+    """`samples` independent outputs on one input, in chunks; `report` is called with the size of each."""
+    draw = sampler(mechanism)
+    count = whole("samples", samples)
+    vectorised = isinstance(mechanism, AdditiveNoise | RandomizedResponse) or (
+        not isinstance(mechanism, Mechanism) and _takes_size(mechanism)
+    )
+    chunk = _CHUNK if vectorised else _SMALL_CHUNK
+    parts: list[Outputs] = []
+    for start in range(0, count, chunk):
+        size = min(chunk, count - start)
+        part = draw(x, size)
+        if len(part) != size:
+            raise InvalidParameter("mechanism", mechanism, f"gave {len(part)} outputs where {size} were asked for")
+        parts.append(part)
+        if report is not None:
+            report(size)
+    arrays = [part for part in parts if isinstance(part, np.ndarray) and part.dtype.kind in "biuf"]
+    if len(arrays) == len(parts) and len({(part.dtype, part.shape[1:]) for part in arrays}) == 1:
+        return np.concatenate(arrays)  # of one type only: a common type may round away how they differ
+    return [output for part in parts for output in part]
+
+
+def reporting(progress: Progress, total: int) -> Callable[[int], None]:
+    """A function that counts more as done, and shows it: to a function with (done, total), or on standard error."""
+    show = progress if callable(progress) else _draw if progress else None
+    done, shown = 0, -1
+
+    def add(count: int) -> None:
+        nonlocal done, shown
+        done += count
+        percent = 100 * done // max(1, total)
+        if show is not None and percent != shown:
+            shown = percent
+            show(done, total)
+
+    return add
+
+
+def _draw(done: int, total: int) -> None:
+    filled = 32 * done // max(1, total)
+    end = "\n" if done >= total else ""
+    sys.stderr.write(f"\r{'█' * filled}{'░' * (32 - filled)} {done:,} of {total:,} samples{end}")
+    sys.stderr.flush()
+
+
+def _bulk(mechanism: AdditiveNoise, x: Any, n: int) -> Outputs:
+    if np.ndim(x) == 0:
+        released = mechanism.release(np.full(n, x) if isinstance(x, int | np.integer) else [x] * n)
+    else:
+        flat = np.asarray(x).ravel()
+        released = mechanism.release(np.tile(flat, n)).reshape(n, flat.size)
+    return np.asarray(released)
+
+
+def _takes_size(function: Callable[..., Any]) -> bool:
+    try:
+        return "size" in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # built-in functions may have no signature
+        return False
+
+
+@final
+class Raised:
+    """The answer of a mechanism that raised an error: the type, not the text, which `observations` compares."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Raised) and type(self.error) is type(other.error)
+
+    def __hash__(self) -> int:
+        return hash(type(self.error))
+
+    def __repr__(self) -> str:
+        return f"<raised {type(self.error).__name__}>"
+
+
+def _answer(mechanism: Callable[[Any], Any], x: Any) -> Any:
+    try:
+        return mechanism(x)
+    except Exception as error:  # noqa: BLE001 (whatever it raises is what the asker sees)
+        return Raised(error)
+
+
+def error_of(outputs: Outputs) -> Exception | None:
+    """The first error, if there is nothing but errors."""
+    listed = [] if isinstance(outputs, np.ndarray) else outputs
+    raised = [output for output in listed if isinstance(output, Raised)]
+    return raised[0].error if raised and len(raised) == len(listed) else None
+
+
+_SLACK = 1e-9  # of a bound, by which it is moved outwards before it is proved
+_BITS = 96
 
 
 def least_probability(hits: int, trials: int, alpha: float) -> float:
     """The p for which `hits` or more have probability `alpha`: a lower bound that fails with that probability.
+
+    Guarantee [CP34]: `hits` or more have probability `alpha` at most wherever p is no more than the bound. The bound is
+    found by scipy and moved down until an enclosure of that probability proves it. Rounding of numbers: downwards.
 
     >>> least_probability(0, 100, 0.05), round(least_probability(50, 100, 0.05), 4)
     (0.0, 0.4136)
@@ -54,8 +188,17 @@ def least_probability(hits: int, trials: int, alpha: float) -> float:
     _check(hits, trials, alpha)
     if hits == 0:
         return 0.0
-    probability = _solved(lambda p: beta_cdf(p, hits, trials - hits + 1) >= alpha)
-    return max(0.0, probability * (1 - _SLACK))
+    try:
+        from scipy import special  # noqa: PLC0415 (heavy, and optional)
+    except ImportError:
+        raise NotFound("audits need scipy", hint=extra("audit")) from None
+    estimate, slack = float(special.betaincinv(hits, trials - hits + 1, alpha)), _SLACK
+    while slack < 1:
+        bound = estimate * (1 - slack)
+        if 0 <= bound < 1 and _is_proved(bound, hits, trials, alpha):
+            return bound
+        slack *= 8
+    return 0.0
 
 
 def greatest_probability(hits: int, trials: int, alpha: float) -> float:
@@ -64,44 +207,15 @@ def greatest_probability(hits: int, trials: int, alpha: float) -> float:
     >>> round(greatest_probability(0, 100, 0.05), 4), greatest_probability(100, 100, 0.05)
     (0.0295, 1.0)
     """
-    return 1.0 if hits == trials else 1 - least_probability(trials - hits, trials, alpha)
+    if hits == trials:
+        return 1.0
+    return min(1.0, math.nextafter(1 - least_probability(trials - hits, trials, alpha), 2))
 
 
-def beta_cdf(x: float, a: float, b: float) -> float:
-    """The regularised incomplete beta function I_x(a, b), by its continued fraction."""
-    if x <= 0 or x >= 1:
-        return float(x >= 1)
-    if x > (a + 1) / (a + b + 2):
-        return 1 - beta_cdf(1 - x, b, a)
-    front = a * math.log(x) + b * math.log1p(-x) - math.log(a)
-    return math.exp(front + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)) * _continued(x, a, b)
-
-
-def _continued(x: float, a: float, b: float) -> float:
-    """Lentz's evaluation of the continued fraction."""
-    c, d = 1.0, 1 - (a + b) * x / (a + 1)
-    d = 1 / (d if abs(d) > _TINY else _TINY)
-    value = d
-    for m in range(1, _MOST_TERMS):
-        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        for step in (even, odd):
-            d, c = 1 + step * d, 1 + step / c
-            d = 1 / (d if abs(d) > _TINY else _TINY)
-            c = c if abs(c) > _TINY else _TINY
-            value *= c * d
-        if abs(c * d - 1) < 1e-15:
-            break
-    return value
-
-
-def _solved(reached: Callable[[float], bool]) -> float:
-    """The least p at which an increasing statement holds, rounded down."""
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return low
+def _is_proved(p: float, hits: int, trials: int, alpha: float) -> bool:
+    """Whether `hits` or more successes are proved to have probability `alpha` at most: I_p(hits, trials − hits + 1)."""
+    with precision(_BITS):
+        return upper(beta_cdf(enclosure(Fraction(p)), hits, trials - hits + 1)) <= Fraction(alpha)
 
 
 def _check(hits: int, trials: int, alpha: float) -> None:
@@ -411,14 +525,14 @@ def _samples(
     if total < _FEWEST:
         raise InvalidParameter("samples", samples, f"is below {_FEWEST}, which no bound can rest on")
     pilot = total // 4
-    bar = Bar(progress, 2 * total)
-    outputs = [drawn(mechanism, end, pilot, bar.add) for end in ends]
+    report = reporting(progress, 2 * total)
+    outputs = [drawn(mechanism, end, pilot, report) for end in ends]
     errors = [error_of(sample_outputs) for sample_outputs in outputs]
     if errors[0] is not None and errors[1] is not None:
         raise errors[0]  # a function that never answers is called in the wrong way
     columns = layout(*outputs)
     pilots = tuple(view(sample_outputs, columns) for sample_outputs in outputs)
-    fresh = tuple(view(drawn(mechanism, end, total - pilot, bar.add), columns) for end in ends)
+    fresh = tuple(view(drawn(mechanism, end, total - pilot, report), columns) for end in ends)
     return (pilots[0], pilots[1]), (fresh[0], fresh[1]), pilot
 
 

@@ -22,8 +22,7 @@ from giveortake.privacy import Guarantee
 from giveortake.randomness import SYSTEM_ENTROPY
 
 if TYPE_CHECKING:
-    from giveortake.audit.bounds import Evidence, Finding
-    from giveortake.audit.sampling import Progress
+    from giveortake.audit.bounds import Evidence, Finding, Progress
     from giveortake.exact import Number
     from giveortake.privacy.events import Event
 

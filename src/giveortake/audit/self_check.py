@@ -19,10 +19,9 @@ import numpy as np
 
 from giveortake import mechanisms as m
 from giveortake.audit import adversaries, cases
-from giveortake.audit.bounds import check, epsilon_lower_bound, greatest_probability, least_probability
+from giveortake.audit.bounds import check, drawn, epsilon_lower_bound, greatest_probability, least_probability
 from giveortake.audit.conformance import conform
 from giveortake.audit.game import play
-from giveortake.audit.sampling import drawn
 from giveortake.audit.traces import low_bits, repetition
 from giveortake.exact import decimal
 from giveortake.mechanisms.functions import laplace

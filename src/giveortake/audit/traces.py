@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from giveortake.audit.attacks import layout, view
-from giveortake.audit.bounds import epsilon_lower_bound
-from giveortake.audit.sampling import drawn
+from giveortake.audit.bounds import drawn, epsilon_lower_bound
 from giveortake.errors import InvalidParameter
 
 if TYPE_CHECKING:

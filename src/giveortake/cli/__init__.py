@@ -1,4 +1,4 @@
-"""The commands of `giveortake`, one file each. Nothing private is computed here."""
+"""The commands of `giveortake`. Nothing private is computed here."""
 
 from __future__ import annotations
 
@@ -19,24 +19,23 @@ if TYPE_CHECKING:
 __all__ = ["COMMANDS", "main", "parser_of_all"]
 
 COMMANDS = Commands(
-    (
-        "demo",
-        "init",
-        "query",
-        "quote",
-        "profile",
-        "publish",
-        "ledger",
-        "admin",
-        "serve",
-        "explain",
-        "verify",
-        "audit",
-        "survey",
-        "bench",
-        "doctor",
-        "completion",
-    )
+    {
+        "demo": "demo",
+        "init": "init",
+        "query": "query",
+        "quote": "query",
+        "profile": "query",
+        "publish": "publish",
+        "ledger": "ledger",
+        "admin": "admin",
+        "serve": "serve",
+        "explain": "explain",
+        "verify": "verify",
+        "audit": "audit",
+        "survey": "survey",
+        "bench": "bench",
+        "doctor": "doctor",
+    }
 )
 
 _SHORTEST = 4  # letters and dashes of an option that is taken for a misspelt one
@@ -123,7 +122,7 @@ def _read(command_line: list[str]) -> argparse.Namespace | None:
 
 
 def parser_of_all() -> argparse.ArgumentParser:
-    """The parser of every command, from which completion scripts are made."""
+    """The parser of every command, from which `shtab` makes completion scripts."""
     return _parser(list(COMMANDS))
 
 

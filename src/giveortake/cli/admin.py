@@ -10,7 +10,6 @@ import sys
 from getpass import getuser
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
 from rich.text import Text
 
 from giveortake import ledger as ledgers
@@ -18,7 +17,7 @@ from giveortake.answers.text import printable
 from giveortake.cli import shell
 from giveortake.cli.ledger import add_ledger, ledger_of, print_failures, standings
 from giveortake.cli.session_options import budget_terms
-from giveortake.cli.shell import Command, number, terminal
+from giveortake.cli.shell import Command, grid, number, terminal
 from giveortake.errors import GiveOrTakeError
 from giveortake.ledger.rules.budgets import promise_text
 from giveortake.ledger.rules.releases import minute, parts_of
@@ -63,15 +62,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def list_tokens(ledger: Ledger, out: Console) -> None:
     """Print every token, whom it lets in and until when. No secret is shown: none is stored."""
-    tokens = ledger.tokens()
-    grid = Table(pad_edge=False, box=None)
-    for heading in ("token", "role", "analyst", "until", "state", "issued by"):
-        grid.add_column(heading, overflow="fold")
-    for token in tokens:
-        names = (Text(printable(name or "")) for name in (token.analyst, token.by))
-        analyst, by = names
-        grid.add_row(token.id, token.role, analyst, f"{minute(token.expires)} UTC", _state(token), by)
-    out.print(grid if tokens else "no token was issued")
+    rows = [
+        (token.id, token.role, token.analyst, f"{minute(token.expires)} UTC", _state(token), token.by)
+        for token in ledger.tokens()
+    ]
+    headings = ("token", "role", "analyst", "until", "state", "issued by")
+    out.print(grid(headings, rows) if rows else "no token was issued")
 
 
 def _state(token: TokenRecord) -> str:
@@ -128,16 +124,12 @@ def list_budgets(ledger: Ledger, out: Console) -> None:
 
 def list_datasets(ledger: Ledger, out: Console) -> None:
     """Print the data sets, the people they are about, and what is declared about their columns."""
-    datasets = ListDatasets().read(ledger)["datasets"]
-    grid = Table(pad_edge=False, box=None)
-    for heading in ("data set", "population", "version", "declared"):
-        grid.add_column(heading, overflow="fold")
-    for dataset in datasets:
+    rows = []
+    for dataset in ListDatasets().read(ledger)["datasets"]:
         columns = dataset["declared"]
         declared = "nothing yet" if columns is None else ", ".join(columns) or "no bounds, no categories"
-        cells = (dataset["name"], dataset["population"], dataset["version"], declared)
-        grid.add_row(*(Text(printable(cell)) for cell in cells))
-    out.print(grid if datasets else "the ledger has no data sets")
+        rows.append((dataset["name"], dataset["population"], dataset["version"], declared))
+    out.print(grid(("data set", "population", "version", "declared"), rows) if rows else "the ledger has no data sets")
 
 
 def show_failures(ledger: Ledger, out: Console) -> None:

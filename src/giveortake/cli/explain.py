@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 import giveortake as gt
+from giveortake.cli.session_options import BUDGETS
 from giveortake.cli.shell import Command, terminal
-from giveortake.errors import GiveOrTakeError, InvalidParameter
-from giveortake.exact import decimal, decimal_up, open_probability, percent, percent_down, percent_up, positive, whole
+from giveortake.configuration import parse_budget
+from giveortake.errors import GiveOrTakeError
+from giveortake.exact import decimal, decimal_up, percent, percent_down, percent_up, positive, whole
 from giveortake.privacy.guarantee import FAILURE, PRIORS, RATES, beliefs
 
 if TYPE_CHECKING:
@@ -50,32 +53,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _promise(arguments: argparse.Namespace) -> Guarantee:
-    terms: dict[str, Any] = {"neighbours": arguments.neighbours}
-    if arguments.unit is not None:
-        terms["unit"] = gt.unit(arguments.unit)
-    parameters = [name for name in ("epsilon", "rho", "mu") if getattr(arguments, name) is not None]
-    if len(parameters) != 1:
-        options = " and ".join(f"--{name}" for name in parameters)
-        problem = f"{options} were given together" if parameters else "no promise is named"
+    arguments.delta = None if arguments.delta == "0" else arguments.delta
+    names = [name for name in ("epsilon", "delta", "rho", "mu") if getattr(arguments, name) is not None]
+    if sorted(names) not in BUDGETS:
+        stated = " and ".join(f"--{name}" for name in names)
+        problem = f"{stated} state no single promise" if names else "no promise is named"
         raise GiveOrTakeError(problem, hint=f"name one promise: {_PROMISES}")
-    if arguments.epsilon is None and arguments.delta is not None:
-        raise InvalidParameter("delta", arguments.delta, "goes with --epsilon only")
-    value = str(getattr(arguments, parameters[0])).strip()
-    if value.startswith(("ln", "log")):
-        raise InvalidParameter(
-            parameters[0],
-            value,
-            "is not a rational number, and a promise is stated in rational numbers",
-            hint='round it up, such as 1.0987 for "ln 3"',
-        )
-    match parameters[0]:
-        case "rho":
-            return gt.ZCDP(arguments.rho, **terms)
-        case "mu":
-            return gt.GaussianDP(arguments.mu, **terms)
-    if arguments.delta in {None, "0"}:
-        return gt.PureDP(arguments.epsilon, **terms)
-    return gt.ApproxDP(arguments.epsilon, open_probability("delta", arguments.delta), **terms)
+    promise = parse_budget({name: getattr(arguments, name) for name in names})
+    unit = promise.unit if arguments.unit is None else gt.unit(arguments.unit)
+    return replace(promise, unit=unit, neighbours=arguments.neighbours)
 
 
 def _print_beliefs(out: Console, promise: Guarantee) -> None:

@@ -5,22 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
 from giveortake import ledger as ledgers
 from giveortake.answers.text import printable
 from giveortake.cli import session_options
 from giveortake.cli.ledger import table_of
-from giveortake.cli.shell import Command, terminal
+from giveortake.cli.shell import Command, grid, terminal
 from giveortake.engines.protocol import is_address
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.ledger.discovery import MEMORY
-from giveortake.ledger.rules.releases import without_repeats
+from giveortake.ledger.rules.releases import minute, without_repeats
 from giveortake.publication import publish, report
 
 if TYPE_CHECKING:
     import argparse
+
+    from rich.table import Table
 
     from giveortake.ledger import ReleaseRecord
 
@@ -75,13 +76,11 @@ def _releases(arguments: argparse.Namespace) -> list[ReleaseRecord]:
 
 
 def _listed(releases: list[ReleaseRecord]) -> Table:
-    table = Table("release", "when", "who", "what", box=None, pad_edge=False)
-    for release, _ in without_repeats(releases):
-        timestamp = release.at[:16].replace("T", " ")
-        cells = (release.analyst or "custodian", " ".join((release.description or "").split()))
-        texts = (Text(printable(text)) for text in cells)  # an analyst's words are no markup
-        table.add_row(release.id, timestamp, *texts)
-    return table
+    rows = [
+        (release.id, minute(release.at), release.analyst or "custodian", " ".join((release.description or "").split()))
+        for release, _ in without_repeats(releases)
+    ]
+    return grid(("release", "when", "who", "what"), rows)
 
 
 def _whole_id(abbreviation: str, releases: list[ReleaseRecord]) -> str:

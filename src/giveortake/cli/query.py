@@ -1,31 +1,50 @@
-"""`giveortake query`: ask a table behind a budget, and write the answer."""
+"""`giveortake query`, `quote` and `profile`: ask a table behind a budget, price it before, choose caps for it.
+
+- A question, charged and answered: the answer goes to standard output or a file, all else to standard error.
+- What an answer would cost and how sure it would be. Nothing is asked, nothing spent.
+- How many rows people have, found privately once, to choose caps by.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
 
 from giveortake.answers.text import printable
 from giveortake.cli import session_options
 from giveortake.cli.session_options import allotted_share, largest_question
 from giveortake.cli.shell import Command, charged_since, is_closed, report, terminal
 from giveortake.errors import GiveOrTakeError, InvalidParameter
-from giveortake.exact import percent
+from giveortake.exact import decimal, percent, rough_percent
 from giveortake.ledger.discovery import MEMORY
 from giveortake.progress import progress
+from giveortake.session.render import cost_of, quote_facts, shown_margin
+from giveortake.sql.refusals import in_sql
 
 if TYPE_CHECKING:
     import argparse
 
+    from rich.console import Console
+
     from giveortake.answers import Answer
-    from giveortake.session import Session
+    from giveortake.answers.terms import CapLine
+    from giveortake.plan import Domain
+    from giveortake.plan.expressions import Schema
+    from giveortake.session import Quote, Session
+    from giveortake.session.profiles.profile import Profile
 
 FORMATS = ("table", "csv", "json", "parquet")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def query(arguments: argparse.Namespace) -> int:
     """Charge, ask, answer; the answer goes to standard output or a file, all else to standard error."""
     kind = _format(arguments)
     text = session_options.question(arguments)
@@ -114,7 +133,7 @@ def _bill(session: Session, answer: Answer, ledger_path: str, *, noted: bool) ->
     return f"{repeat_note}{used}{affordable_note}; {storage}\n"
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def _query_arguments(parser: argparse.ArgumentParser) -> None:
     session_options.add_arguments(parser)
     parser.add_argument("--key", metavar="TEXT", help="makes a retry safe: one key is charged once")
     parser.add_argument(
@@ -125,18 +144,220 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="PATH", help="write the answer to this file instead of to the terminal")
 
 
-COMMAND = Command(
-    summary="ask a table behind a budget, in SQL",
-    description=(
-        "Put a table behind a privacy budget and ask it a question in SQL. What was spent is kept in FILE.ledger, so\n"
-        "that the next call knows. Exit codes: 0 answered, 2 refused (standard error says why), 130 interrupted."
+def quote(arguments: argparse.Namespace) -> int:
+    """Print the quote; it begins no ledger, and registers no table."""
+    text = session_options.question(arguments)
+    with ExitStack() as stack:
+        with progress(f"loading {printable(arguments.file)}"):
+            session, unknown = stack.enter_context(session_options.rehearsed_session(arguments))
+            price = session.sql(text).quote(**session_options.spend_terms(arguments))
+            price = price if unknown is None else replace(price, notes=(*price.notes, unknown))
+        if arguments.format == "json":
+            affordable = session.affordable
+            left = {"affordable_epsilon": None if affordable is None else float(affordable)}
+            sys.stdout.write(json.dumps(json.loads(price.to_json()) | left, ensure_ascii=False) + "\n")
+        else:
+            _show_quote(terminal(), session, price)
+    return 0
+
+
+def _show_quote(out: Console, session: Session, quote: Quote) -> None:
+    """Print a quote: margins, noise, price, what is left, and what would be cheaper."""
+    table = Table("column", pad_edge=False, box=None)
+    table.add_column(f"give or take, with {percent(quote.confidence)}", justify="right")
+    for name, margin in quote.margins.items():
+        table.add_row(Text(printable(name)), shown_margin(margin))
+    out.print(table)
+    out.print()
+    facts = Table.grid(padding=(0, 2))
+    for label, text in _quote_facts(session, quote):
+        facts.add_row(Text(label, style="bold"), Text(printable(text)))
+    out.print(facts)
+    if quote.left_out is not None and quote.left_out.lines:
+        out.print()
+        out.print(_compared_caps(quote.left_out.lines))
+
+
+def _compared_caps(lines: tuple[CapLine, ...]) -> Table:
+    """Other caps to compare: their noise, what they cut, and the error of both; the least is marked."""
+    table = Table("", "caps", pad_edge=False, box=None)
+    scope = "in a group" if lines[0].grouped else "in all"
+    for title in ("noise, rows", "cut, about", f"error, rows {scope}"):
+        table.add_column(title, justify="right")
+    least = min(line.error for line in lines)
+    for line in lines:
+        numbers = (f"± {line.margin:,.0f}", rough_percent(line.estimate, 2), f"{line.error:,.0f}")
+        table.add_row("→" if line.error == least else "", Text(line.caps.partition(", chosen")[0]), *numbers)
+    return table
+
+
+def _quote_facts(session: Session, quote: Quote) -> list[tuple[str, str]]:
+    facts = [cost_of(quote)]
+    status, affordable = session.rest()
+    if status.used is not None:
+        affordable_note = "" if affordable is None else f"; {largest_question(affordable)}"
+        facts.append(("used so far", f"{percent(status.used, 3)}{allotted_share(status)}{affordable_note}"))
+    left_out = None if quote.left_out is None else replace(quote.left_out, lines=())
+    return [*facts, *quote_facts(replace(quote, left_out=left_out))]
+
+
+def _quote_arguments(parser: argparse.ArgumentParser) -> None:
+    session_options.add_arguments(parser)
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="json is for programs")
+
+
+_SHOWN = 8  # lines of a table
+
+
+def profile(arguments: argparse.Namespace) -> int:
+    """Release the profile, or find it in the ledger, and print it."""
+    wanted = {name: getattr(arguments, name) for name in ("by", "columns", "most_rows")}
+    with ExitStack() as stack:
+        if arguments.quote:
+            rehearsed, _ = stack.enter_context(session_options.rehearsed_session(arguments))
+            price = rehearsed.profile(**wanted).quote(epsilon=arguments.epsilon)
+            terminal().print(Text(printable("; ".join(price.notes))))
+            return 0
+        session, _ = session_options.open_session(arguments)
+        stack.enter_context(session)
+        released = session.profile(**wanted).answer(epsilon=arguments.epsilon, key=arguments.key)
+        if arguments.format == "json":
+            sys.stdout.write(json.dumps(_as_json(released), ensure_ascii=False) + "\n")
+        else:
+            _show_profile(terminal(), released, session.catalog.private[released.table].schema)
+    return 0
+
+
+def _show_profile(out: Console, profile: Profile, declared: Schema) -> None:
+    """Print a profile: what each cap leaves out, which cap to take and why, and bounds within declared ones."""
+    out.print(Text(printable(str(profile).partition("\n")[0])))
+    caps = profile.caps()
+    if profile.rows is not None:
+        out.print(Text(profile.told_persons()))
+        out.print()
+        out.print(_left_out(profile, caps["rows_per_person"]))
+        out.print()
+        options = " ".join(f"--{name.replace('_', '-')} {cap}" for name, cap in caps.items())
+        out.print(
+            Text(
+                f"{options}: the least that leaves 95 % of the persons as they are, as far as the noise lets us see. "
+                "Lower caps mean less noise, and leave more rows out; --caps best weighs both for each question."
+            )
+        )
+    for column, ends in profile.bounds.items():
+        out.print(Text(printable(_bounds(column, ends, declared[column]))))
+    if profile.unseen:
+        out.print(Text(printable(profile.unseen)))
+    for note in profile.notes:
+        out.print(Text(printable(f"note: {note}")))
+
+
+def _bounds(column: str, ends: tuple[int | float, int | float], declared: Domain) -> str:
+    """What narrower bounds would keep, or that the declared ones are as narrow."""
+    if not declared.is_bounded:
+        low, high = map(str, ends)
+    else:
+        least, most = declared.ends()
+        if ends[0] <= least and ends[1] >= most:
+            return (
+                f"{column}: the declared bounds, {decimal(least)} to {decimal(most)}, are as narrow as what was found"
+            )
+        low, high = (decimal(max(Fraction(ends[0]), least), 12), decimal(min(Fraction(ends[1]), most), 12))
+    return f"CLAMP({in_sql(column)}, {low}, {high}) keeps all numbers of 95 % of the persons"
+
+
+def _left_out(profile: Profile, advised: int) -> Table:
+    """A table of some caps and the share of rows that each leaves out; the advised cap is marked."""
+    lines = [int(line["cap"]) for line in profile.lines()]
+    step = max(1, len(lines) // _SHOWN)
+    table = Table("", pad_edge=False, box=None)
+    for title in ("rows of a person", "cut, about", "at least", "at most"):
+        table.add_column(title, justify="right")
+    for index, cap in enumerate(lines):
+        if index % step == 0 or cap == advised:
+            share = profile.left_out(rows_per_person=cap)
+            parts = [share.estimate, share.low, None if share.high is None or share.high >= 1 else share.high]
+            mark = "→" if cap == advised else ""
+            table.add_row(
+                mark, f"{cap:,}", *("not known" if part is None else rough_percent(part, 2) for part in parts)
+            )
+    return table
+
+
+def _as_json(profile: Profile) -> dict[str, Any]:
+    return {
+        "table": profile.table,
+        "epsilon": str(profile.epsilon),
+        "release_id": profile.release_id,
+        "caps": profile.caps(),
+        "bounds": {name: list(ends) for name, ends in profile.bounds.items()},
+        "left_out": [{"rows_per_person": line["cap"], **_share(profile, int(line["cap"]))} for line in profile.lines()]
+        if profile.rows is not None
+        else [],
+        "notes": list(profile.notes),
+    }
+
+
+def _share(profile: Profile, cap: int) -> dict[str, Any]:
+    share = profile.left_out(rows_per_person=cap)
+    return {"low": share.low, "high": share.high, "estimate": share.estimate, "likely": share.likely}
+
+
+def _profile_arguments(parser: argparse.ArgumentParser) -> None:
+    session_options.add_file(parser)
+    parser.add_argument("--epsilon", metavar="E", required=True, help="what the profile may cost")
+    parser.add_argument("--by", action="append", default=[], metavar="COL", help="a column that questions group by")
+    parser.add_argument(
+        "--columns", action="append", default=[], metavar="COL", help="a number whose bounds are wanted"
+    )
+    parser.add_argument("--most-rows", metavar="R", help="a public maximum of rows per person, if there is one")
+    parser.add_argument("--quote", action="store_true", help="say how precise it would be; charge nothing")
+    parser.add_argument("--key", metavar="TEXT", help="makes a retry safe: the same key is charged once")
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="json is for programs")
+    session_options.add_people(parser)
+
+
+_EXAMPLE = 'trips.csv "SELECT COUNT(*) FROM trips" --unit id --budget 1 --epsilon 1 --rows-per-person 9'
+COMMANDS = {
+    "query": Command(
+        summary="ask a table behind a budget, in SQL",
+        description=(
+            "Put a table behind a privacy budget and ask it a question in SQL. What was spent is kept in FILE.ledger, "
+            "so that the next call knows. Exit codes: 0 answered, 2 refused (standard error says why), 130 interrupted."
+        ),
+        examples=(
+            f"giveortake query {_EXAMPLE}",
+            "giveortake query trips.toml @weekly.sql --epsilon 0.1 --rows-per-person 20 --output weekly.csv",
+        ),
+        add_arguments=_query_arguments,
+        run=query,
+        interrupted=charged_since,
+        unwritten=_recovery_hint,
     ),
-    examples=(
-        'giveortake query trips.csv "SELECT COUNT(*) FROM trips" --unit id --budget 1 --epsilon 1 --rows-per-person 9',
-        "giveortake query trips.toml @weekly.sql --epsilon 0.1 --rows-per-person 20 --output weekly.csv",
+    "quote": Command(
+        summary="what an answer would cost and how sure it would be, for free",
+        description=(
+            "Price a question before asking it: the margin of every column, the noise, the cost and what would be "
+            "left. It is computed from the question and the declared domains alone; nothing is spent."
+        ),
+        examples=(
+            f"giveortake quote {_EXAMPLE}",
+            'giveortake quote trips.toml "SELECT AVG(amount) FROM trips" --margin 5 --n 10000 --rows-per-person 20',
+        ),
+        add_arguments=_quote_arguments,
+        run=quote,
     ),
-    add_arguments=_add_arguments,
-    run=run,
-    interrupted=charged_since,
-    unwritten=_recovery_hint,
-)
+    "profile": Command(
+        summary="release how many rows people have, once, to choose caps by",
+        description=(
+            "Release how many rows (and groups, and how large numbers) people have, in bins, with noise; the ledger "
+            "keeps it. From then on `giveortake quote` and `query` say what their caps cut, and --caps best chooses."
+        ),
+        examples=(
+            "giveortake profile trips.parquet --unit user_id --budget 1 --epsilon 0.1",
+            "giveortake profile trips.toml --epsilon 0.1 --by region --columns amount --most-rows 1000",
+        ),
+        add_arguments=_profile_arguments,
+        run=profile,
+    ),
+}

@@ -1,7 +1,6 @@
 """Options of the command line that describe a session, a query and its cost; `query` and `quote` share them.
 
-- Messages of the library, which name Python's arguments, rewritten to name options.
-- What a ledger knows of a table (unit, budget, domains and last caps), written as options.
+- Sentences about budgets.
 - Sessions opened from options, on the ledger or on a copy of it; and the options themselves, read and declared.
 """
 
@@ -14,7 +13,6 @@ import re
 import shlex
 import sys
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,19 +22,19 @@ from giveortake import session as sessions
 from giveortake.answers.terms import CAP_TERMS, TERMS
 from giveortake.configuration import configurations, parse_budget, select_section
 from giveortake.engines.protocol import is_address, with_table
-from giveortake.errors import ApprovalRequired, GiveOrTakeError, InvalidParameter, LedgerMismatch, NotFound
+from giveortake.errors import ApprovalRequired, GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.exact import MOST_DIGITS, decimal, percent, rational
 from giveortake.ledger import Ledger
 from giveortake.ledger.discovery import CONFIGURATION, MEMORY, require_no_other_configuration, usual_ledger
 from giveortake.ledger.opening import rehearsal
 from giveortake.plan.relations import span_of
-from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, PureDP
-from giveortake.privacy.guarantee import checked_neighbours
+from giveortake.privacy import ApproxDP, PureDP
 from giveortake.session.protection import table_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from giveortake.configuration import Configuration
     from giveortake.ledger.rules.budget_status import BudgetStatus
     from giveortake.privacy import Guarantee
     from giveortake.session import Session
@@ -44,13 +42,11 @@ if TYPE_CHECKING:
 
 _LARGE_DELTA, _LARGE_EPSILON = Fraction(1, 1000), 20  # budgets that are warned of
 
+BUDGETS = (["epsilon"], ["delta", "epsilon"], ["rho"], ["mu"])  # the numbers that state a promise, in order
 CUSTODIANS = (  # options that a TOML file states instead
     "unit",
     "budget",
-    "budget_delta",
     "domain",
-    "public",
-    "neighbours",
     "name",
     "population",
     "new_population",
@@ -89,104 +85,17 @@ def weakness(budget: Guarantee) -> str | None:
     return None
 
 
-_MOST_KEYS = 200  # of a column that a hint lists
-
-
-def stored_options(
-    path: str, mark: str | None, table: str, reads: Callable[[str], object], *, with_caps: bool
-) -> str | None:
-    """The options that describe a known table; None if it is unknown. `reads` parses the domain in an option."""
-    if path == MEMORY or "://" in path or not Path(path).exists():
+def _section(arguments: argparse.Namespace) -> Configuration | None:
+    """The section of the TOML file that the arguments name; None if they name a table."""
+    if Path(arguments.file).suffix.lower() != ".toml":
         return None
-    with suppress(GiveOrTakeError), ledgers.open(path, mark=mark, create=False, read_only=True) as ledger:
-        levels = {(level.kind, level.name): level for level in ledger.levels()}
-        if ("data set", table) not in levels:
-            return None
-        with ledger.chain.looking() as transaction:
-            people = levels["population", transaction.state.dataset(table).population]
-        privacy_unit = levels["data set", table].unit
-        unit = "row" if privacy_unit == ROW else str(privacy_unit.column)
-        options = [f"--unit {shlex.quote(unit)}"]
-        if (budget := _stored_budget(people.budget)) is not None:
-            options.append(f"--budget {budget}")
-        if people.budget is not None and people.budget.neighbours != "add-remove":
-            options.append(f"--neighbours {people.budget.neighbours}")
-        domains: Mapping[str, Any] = (ledger.domains(table) or {}).get(table, {})
-        options += [
-            option
-            for column, domain in domains.items()
-            if column != unit and (option := _stored_domain(column, domain, reads))
-        ]
-        return " ".join([*options, *(_caps(ledger, table) if with_caps else ())])
-    return None
-
-
-def _caps(ledger: ledgers.Ledger, table: str) -> Iterator[str]:
-    """Yield the caps of the last question to a table, as options."""
-    for release in ledger.releases(dataset=table, limit=1, newest_first=True):
-        caps = release.parts[0].get("caps", {}) if release.parts else {}
-        for name, cap in caps.items():
-            text = (
-                ",".join(f"{capped_table}={rows}" for capped_table, rows in cap.items())
-                if isinstance(cap, dict)
-                else str(cap)
-            )
-            yield f"--{name.replace('_', '-')} {shlex.quote(text)}"
-
-
-def _stored_budget(budget: Guarantee | None) -> str | None:
-    match budget:
-        case PureDP():
-            return decimal(budget.epsilon)
-        case ApproxDP():
-            return f"{decimal(budget.epsilon)},{decimal(budget.delta)}"
-        case ZCDP():
-            return f"rho={decimal(budget.rho)}"
-        case GaussianDP():
-            return f"mu={decimal(budget.mu)}"
-    return None
-
-
-def _stored_domain(column: str, domain: Mapping[str, Any], reads: Callable[[str], object]) -> str | None:
-    """The --domain option of a column; None if nothing was declared, or no option can say it."""
-    if "categories" in domain:
-        keys = [key for key in domain["categories"] if key is not None]
-        if len(keys) > _MOST_KEYS:
-            return f"--domain {shlex.quote(column)}=…"
-        for text in (",".join(map(str, keys)), ",".join(f'"{key}"' for key in keys)):
-            with suppress(GiveOrTakeError):  # it would be understood otherwise
-                if reads(f"{column}={text}") == (column, keys):
-                    return f"--domain {shlex.quote(f'{column}={text}')}"
-        return f"--domain {shlex.quote(column)}=…"
-    if "low" not in domain or "high" not in domain:
-        return None
-    ends = [Fraction(domain["low"]), Fraction(domain["high"])]
-    if domain["kind"] == "date":
-        bounds = [dt.date.fromordinal(int(end)).isoformat() for end in ends]
-    else:
-        bounds = [short if Fraction(short := decimal(end, 15)) == end else str(end) for end in ends]
-    return f"--domain {shlex.quote(f'{column}={bounds[0]}:{bounds[1]}')}"
+    return select_section(configurations(arguments.file), arguments.table, "--table")
 
 
 def open_session(arguments: argparse.Namespace) -> tuple[Session, str]:
     """Open the session that the arguments describe; return it, and the path of its ledger."""
     path = ledger_path(arguments)
-    _require_analyst(arguments, path)
     return _open(arguments, path), path
-
-
-def _require_analyst(arguments: argparse.Namespace, path: str) -> None:
-    """Refuse an analyst whom the ledger does not know, and name those whom it does: a custodian types the command."""
-    if arguments.analyst is None or _registered(path, mark_path(arguments)) in (None, {}):
-        return
-    with ledgers.open(path, mark=mark_path(arguments), create=False, read_only=True) as ledger:
-        analysts = sorted({level.name for level in ledger.levels() if level.kind == "analyst"})
-    if arguments.analyst not in analysts:
-        add = f"`giveortake admin analyst add {shlex.quote(arguments.analyst)} --ledger {shlex.quote(path)}`"
-        raise NotFound(
-            f"the ledger has no analyst {arguments.analyst!r}",
-            hint=f"there are {', '.join(analysts)}" if analysts else f"{add} lets them ask",
-        )
 
 
 @contextmanager
@@ -197,7 +106,6 @@ def rehearsed_session(arguments: argparse.Namespace) -> Iterator[tuple[Session, 
     described is opened on a copy of the ledger in memory, so that what its people have spent counts.
     """
     path, mark = ledger_path(arguments), mark_path(arguments)
-    _require_analyst(arguments, path)
     registered_tables = _registered(path, mark)
     if registered_tables is None or _is_stored(arguments, registered_tables):
         with _open(arguments, path) as session:
@@ -215,9 +123,7 @@ def rehearsed_session(arguments: argparse.Namespace) -> Iterator[tuple[Session, 
 
 
 def _unknown_people(arguments: argparse.Namespace) -> str:
-    population_setting = (
-        'population = "NAME"' if Path(arguments.file).suffix.lower() == ".toml" else "--population NAME"
-    )
+    population_setting = "--population NAME" if _section(arguments) is None else 'population = "NAME"'
     return (
         "the ledger has people already, and nobody said whether these are the same: what they have spent was not "
         f"looked at; {population_setting} says that they are"
@@ -226,45 +132,22 @@ def _unknown_people(arguments: argparse.Namespace) -> str:
 
 def _names_people(arguments: argparse.Namespace) -> bool:
     """Whether the arguments or the TOML file name the population of the table."""
-    if Path(arguments.file).suffix.lower() == ".toml":
-        settings = select_section(configurations(arguments.file), arguments.table, "--table").settings
-        return "population" in settings or "new_population" in settings
-    return bool(arguments.population or arguments.new_population)
+    section = _section(arguments)
+    stated = vars(arguments) if section is None else section.settings
+    return bool(stated.get("population") or stated.get("new_population"))
 
 
 def _open(arguments: argparse.Namespace, ledger: str | Ledger) -> Session:
-    if Path(arguments.file).suffix.lower() == ".toml":
-        return _from_toml(arguments, ledger)
+    if (section := _section(arguments)) is not None:
+        return _from_toml(arguments, section, ledger)
     for name in ("unit", "budget"):
         if getattr(arguments, name) is None:
-            raise GiveOrTakeError(f"--{name} is missing", hint=_same_as_before(arguments) or _MISSING[name])
-    try:
-        return _protected(arguments, ledger)
-    except LedgerMismatch as refusal:
-        stated_before = _same_as_before(arguments) if refusal.field is not None else None
-        if stated_before is not None:
-            GiveOrTakeError.__init__(refusal, refusal.message, hint=f"{stated_before}; {refusal.hint}")
-        raise
-
-
-def _same_as_before(arguments: argparse.Namespace) -> str | None:
-    """A hint with the options that the ledger has already; None if it does not know the table."""
-    asks = "rows_per_person" in arguments and all(getattr(arguments, name) is None for name in CAP_TERMS)
-    path, mark = ledger_path(arguments), mark_path(arguments)
-    options = stored_options(path, mark, expected_name(arguments), _domain, with_caps=asks)
-    return None if options is None else f"say the same as before: {options}"
-
-
-def _protected(arguments: argparse.Namespace, ledger: str | Ledger) -> Session:
+            raise GiveOrTakeError(f"--{name} is missing", hint=f"{_MISSING[name]}; {_TOML}")
     return sessions.protect(
         with_table(arguments.file, arguments.table),
         unit=arguments.unit,
-        budget=replace(
-            promise(arguments.budget, arguments.budget_delta),
-            neighbours=checked_neighbours(arguments.neighbours or "add-remove"),
-        ),
+        budget=promise(arguments.budget),
         domains=dict(_domain(text) for text in arguments.domain),
-        public=dict(_pair("--public", text, "regions=regions.csv") for text in arguments.public),
         name=arguments.name,
         ledger=ledgers.at(
             ledger,
@@ -289,20 +172,13 @@ def _cache(arguments: argparse.Namespace) -> Path | None:
     return None
 
 
-def _from_toml(arguments: argparse.Namespace, ledger: str | Ledger) -> Session:
-    for name in CUSTODIANS:
-        if getattr(arguments, name):
+def _from_toml(arguments: argparse.Namespace, section: Configuration, ledger: str | Ledger) -> Session:
+    for name in (*CUSTODIANS, *(["ledger"] if section.ledger is not None else [])):
+        if value := getattr(arguments, name):
+            problem = f"is already set in {arguments.file}"
             raise InvalidParameter(
-                f"--{name.replace('_', '-')}",
-                getattr(arguments, name),
-                f"is already set in {arguments.file}",
-                hint="leave it out, or change the file",
+                f"--{name.replace('_', '-')}", value, problem, hint="leave it out, or change the file"
             )
-    section = select_section(configurations(arguments.file), arguments.table, "--table")
-    if arguments.ledger and section.ledger is not None:
-        raise InvalidParameter(
-            "--ledger", arguments.ledger, f"is already set in {arguments.file}", hint="leave it out, or change the file"
-        )
     overrides: dict[str, Any] = {} if arguments.analyst is None else {"analyst": arguments.analyst}
     return section.open(ledger=ledger, cache=_cache(arguments), **overrides)
 
@@ -310,8 +186,7 @@ def _from_toml(arguments: argparse.Namespace, ledger: str | Ledger) -> Session:
 def ledger_path(arguments: argparse.Namespace) -> str:
     """The path of the ledger: what the TOML file or the option says, else a file beside the table."""
     path: str | None = arguments.ledger
-    if Path(arguments.file).suffix.lower() == ".toml":
-        section = select_section(configurations(arguments.file), arguments.table)
+    if (section := _section(arguments)) is not None:
         if path is None:
             section.require_one_budget()
         path = section.ledger or path
@@ -330,10 +205,8 @@ def ledger_path(arguments: argparse.Namespace) -> str:
 
 def mark_path(arguments: argparse.Namespace) -> str | None:
     """Where the ledger's mark is, if the TOML file or the option says so."""
-    path: str | None = arguments.mark
-    if Path(arguments.file).suffix.lower() == ".toml":
-        return select_section(configurations(arguments.file), arguments.table).mark or path
-    return path
+    section, path = _section(arguments), arguments.mark
+    return path if section is None else section.mark or path
 
 
 def _registered(path: str, mark: str | None) -> dict[str, bool | None] | None:
@@ -361,9 +234,8 @@ def _is_stored(arguments: argparse.Namespace, registered_tables: dict[str, bool 
 
 def _declares(arguments: argparse.Namespace) -> bool:
     """Whether the arguments or the TOML file declare any domains."""
-    if Path(arguments.file).suffix.lower() == ".toml":
-        return bool(select_section(configurations(arguments.file), arguments.table, "--table").settings.get("domains"))
-    return bool(arguments.domain)
+    section = _section(arguments)
+    return bool(arguments.domain if section is None else section.settings.get("domains"))
 
 
 def rehearse(arguments: argparse.Namespace, text: str) -> str | None:
@@ -386,9 +258,8 @@ def rehearse(arguments: argparse.Namespace, text: str) -> str | None:
 
 def expected_name(arguments: argparse.Namespace) -> str:
     """What the table will be called in the ledger."""
-    if Path(arguments.file).suffix.lower() == ".toml":
-        return select_section(configurations(arguments.file), arguments.table).name
-    return table_name(with_table(arguments.file, arguments.table), arguments.name)
+    section = _section(arguments)
+    return table_name(with_table(arguments.file, arguments.table), arguments.name) if section is None else section.name
 
 
 def question(arguments: argparse.Namespace) -> str:
@@ -399,21 +270,14 @@ def question(arguments: argparse.Namespace) -> str:
             "the table comes first, and then the question",
             hint=f"giveortake {arguments.command} {shlex.quote(text)} {shlex.quote(arguments.file)}",
         )
-    if text == "-":
-        try:
-            text = sys.stdin.read()
-        except (OSError, UnicodeDecodeError):
-            raise NotFound(
-                "standard input cannot be read as text", hint="pass the question as an argument, or as `@question.sql`"
-            ) from None
-    elif text.startswith("@"):
-        try:
-            text = Path(text[1:]).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            raise NotFound(
-                f"{text[1:]} cannot be read", hint="`@question.sql` reads the question from a file"
-            ) from None
-    return text
+    try:
+        if text == "-":
+            return sys.stdin.read()
+        return Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text
+    except (OSError, UnicodeDecodeError):
+        source = "standard input" if text == "-" else text[1:]
+        hint = "pass the question as an argument, or as `@question.sql`, which reads it from a file"
+        raise NotFound(f"{source} cannot be read as text", hint=hint) from None
 
 
 def spend_terms(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -482,17 +346,12 @@ def add_people(parser: argparse.ArgumentParser) -> None:
     people = parser.add_argument_group("who is protected, and how (a TOML configuration says it instead)")
     people.add_argument("--unit", metavar="COLUMN", help="the column that names a person, or `row`")
     people.add_argument("--budget", metavar="B", help='for all questions ever: "1", "1,1e-8", "rho=0.1" or "mu=1"')
-    people.add_argument("--budget-delta", metavar="D", help="the δ of the budget, if it is not in --budget")
-    people.add_argument("--neighbours", choices=["add-remove", "change-one"], help="add-remove unless stated")
     people.add_argument(
         "--domain",
         action="append",
         default=[],
         metavar="COLUMN=…",
         help="bounds `amount=0:500` or keys `region=north,south`; once for each column",
-    )
-    people.add_argument(
-        "--public", action="append", default=[], metavar="NAME=PATH", help="a public table to join; once for each"
     )
     books = parser.add_argument_group("where from, and where it is written down")
     books.add_argument("--name", metavar="NAME", help="what the table is called; the name of the file unless stated")
@@ -512,17 +371,17 @@ def add_people(parser: argparse.ArgumentParser) -> None:
 # -- reading options --------------------------------------------------------------------------------------------------
 
 
-def promise(text: str, delta: str | None) -> Guarantee:
-    """The budget that --budget and --budget-delta state."""
-    terms = budget_terms(text, delta)
+def promise(text: str) -> Guarantee:
+    """The budget that --budget states."""
+    terms = budget_terms(text)
     try:
         return parse_budget(terms)
     except InvalidParameter as error:
-        name, value = ("--budget", text) if delta is None or error.name != "delta" else ("--budget-delta", delta)
-        raise InvalidParameter(name, value, f"is not a budget: {error.message}", hint=_MISSING["budget"]) from None
+        problem = f"is not a budget: {error.message}"
+        raise InvalidParameter("--budget", text, problem, hint=_MISSING["budget"]) from None
 
 
-def budget_terms(text: str, delta: str | None = None) -> dict[str, str]:
+def budget_terms(text: str) -> dict[str, str]:
     """The numbers of a budget as it is written.
 
     >>> budget_terms("1,1e-8"), budget_terms("rho=0.1"), budget_terms("epsilon=1, delta=1e-8")
@@ -532,13 +391,9 @@ def budget_terms(text: str, delta: str | None = None) -> dict[str, str]:
     named = all(sign for _, sign, _ in parts)
     names = [name.strip() for name, _, _ in parts] if named else ["epsilon", "delta"][: len(parts)]
     terms = {name: (value if sign else whole).strip() for name, (whole, sign, value) in zip(names, parts, strict=False)}
-    if (len(terms) < len(parts) or any(sign for _, sign, _ in parts) != named) or sorted(terms) not in _BUDGETS:
+    if (len(terms) < len(parts) or any(sign for _, sign, _ in parts) != named) or sorted(terms) not in BUDGETS:
         raise InvalidParameter("--budget", text, "is not a budget", hint=_MISSING["budget"])
-    if delta is None:
-        return terms
-    if "delta" in terms or "epsilon" not in terms:
-        raise InvalidParameter("--budget-delta", delta, "goes with one ε in --budget", hint=_MISSING["budget"])
-    return {**terms, "delta": delta}
+    return terms
 
 
 def _pair(option: str, text: str, example: str) -> tuple[str, str]:
@@ -555,13 +410,9 @@ def _domain(text: str) -> tuple[str, Any]:
     (('amount', (0, 500)), ('region', ['north', 'south']), ('code', ['1', '2']))
     """
     column, domain = _pair("--domain", text, "amount=0:500")
-    if any(part.strip()[:1] in _BRACKETS or part.strip()[-1:] in _BRACKETS for part in domain.split(",")):
-        raise InvalidParameter(
-            "--domain",
-            text,
-            "has brackets, which options do not need",
-            hint=f"bounds are written {column}=0:200, categories {column}=north,south, or in quotes: '{column}=\"(0\"'",
-        )
+    if domain[0] in _BRACKETS or domain[-1] in _BRACKETS:
+        hint = f"bounds are written {column}=0:200, categories {column}=north,south, or in quotes: '{column}=\"(0\"'"
+        raise InvalidParameter("--domain", text, "has brackets, which options do not need", hint=hint)
     ends = domain.split(":")
     if len(ends) == 2:
         for read in (_number, dt.date.fromisoformat):
@@ -599,8 +450,8 @@ def _number(text: str) -> Any:
 
 
 _BRACKETS = frozenset("()[]{}")
-_BUDGETS = (["epsilon"], ["delta", "epsilon"], ["rho"], ["mu"])
 _ASKS = re.compile(r"\s*(select|with)\s", re.IGNORECASE)
+_TOML = f"or state it once, in {CONFIGURATION}, which `giveortake init` drafts"
 _MISSING = {
     "unit": "--unit user_id names the column of the person; --unit row protects single rows",
     "budget": '--budget 1, or --budget "1,1e-8" (ε and δ), for everything that will ever be asked',

@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from giveortake.answers.text import printable
 from giveortake.errors import GiveOrTakeError
@@ -121,19 +123,29 @@ def terminal() -> Console:
     return console
 
 
+def grid(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
+    """A table of texts, none of which is markup; what is None is empty."""
+    table = Table(pad_edge=False, box=None)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text("" if cell is None else printable(str(cell))) for cell in row))
+    return table
+
+
 @final
 class Commands(MutableMapping[str, "Command"]):
-    """A mapping of commands; each is the `COMMAND` of the module of its name."""
+    """A mapping of commands; each is the `COMMAND` of the module of its name, or one of the `COMMANDS` of another."""
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self._commands: dict[str, Command | None] = dict.fromkeys(names)
+    def __init__(self, modules: Mapping[str, str]) -> None:
+        self._modules = modules
+        self._commands: dict[str, Command] = {}
 
     def __getitem__(self, name: str) -> Command:
-        command = self._commands[name]
-        if command is None:
-            loaded: Command = import_module(f"giveortake.cli.{name}").COMMAND
-            command = self._commands[name] = loaded
-        return command
+        if name not in self._commands:
+            module = import_module(f"giveortake.cli.{self._modules[name]}")
+            self._commands[name] = module.COMMANDS[name] if hasattr(module, "COMMANDS") else module.COMMAND
+        return self._commands[name]
 
     def __setitem__(self, name: str, command: Command) -> None:
         self._commands[name] = command
@@ -142,13 +154,13 @@ class Commands(MutableMapping[str, "Command"]):
         del self._commands[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._commands
+        return name in self._modules
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._commands)
+        return iter(self._modules)
 
     def __len__(self) -> int:
-        return len(self._commands)
+        return len(self._modules)
 
 
 @final

@@ -9,6 +9,7 @@ import csv
 import io
 import sys
 from collections import Counter
+from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
@@ -30,8 +31,8 @@ from giveortake.local import (
     plan,
 )
 from giveortake.local.frequencies import Consistency, FrequencyOracle
-from giveortake.local.pages import answers_of, page, report_rows, reports_of
 from giveortake.local.plan import worst_variance
+from giveortake.local.respondent import answers_of, page, report_rows, reports_of
 from giveortake.local.survey import USUAL, counted, joined, quantile
 
 if TYPE_CHECKING:
@@ -144,19 +145,7 @@ def write_reports(path: str | None, rows: Sequence[tuple[str, str]]) -> str:
 
 def target(path: str | None) -> Any:
     """A file to write to, or standard output, which stays open."""
-    if path is None:
-        return _Standard()
-    return Path(path).open("w", encoding="utf-8", newline="")
-
-
-class _Standard:
-    """Standard output as a context."""
-
-    def __enter__(self) -> Any:
-        return sys.stdout
-
-    def __exit__(self, *_: object) -> None:
-        sys.stdout.flush()
+    return nullcontext(sys.stdout) if path is None else Path(path).open("w", encoding="utf-8", newline="")
 
 
 _OF_CATEGORIES: dict[str, Any] = {
@@ -227,47 +216,25 @@ def has_page(survey: Oracle) -> bool:
 
 
 def _refuse_conflicts(arguments: argparse.Namespace) -> None:
-    """Refuse options that contradict each other, or that would be ignored."""
-    kind, truth, bounds = arguments.kind, arguments.truth, arguments.bounds
-    category_options = [
-        name for name in ("categories", "categories_file", "domain") if getattr(arguments, name) is not None
-    ]
-    of_categories = not arguments.poll and (kind is None or kind in _OF_CATEGORIES)
-    letters = next((name for name in ("length", "alphabet") if getattr(arguments, name) is not None), None)
-    first = category_options[0] if category_options else "categories"
-    problems = [
-        ("truth", truth is not None and arguments.epsilon is not None, "and --epsilon say the same: pass one"),
-        ("truth", truth is not None and not arguments.poll, "is only for a --poll"),
-        ("kind", arguments.poll and kind is not None, "is not for a --poll, which is a kind of its own"),
-        (first, arguments.poll and category_options, "is not for a --poll, whose answers are yes and no"),
-        (
-            first,
-            of_categories and not category_options,
-            "is missing: pass it, or --categories-file, --domain or --poll",
-        ),
-        (
-            first,
-            of_categories and len(category_options) > 1,
-            f"and {_option(category_options[-1])} say the same: pass one" if category_options else "",
-        ),
-        (first, not of_categories and category_options, f"is not for --kind {kind}, which has no categories"),
-        ("respondents", kind in _NOT_SHARES and arguments.respondents is not None, "is not for --kind " + str(kind)),
-        ("bounds", kind == "mean" and bounds is None, "is missing: a mean needs bounds, such as --bounds 0,100"),
-        ("bounds", kind != "mean" and bounds is not None, "is only for --kind mean"),
-        (letters or "length", kind != "heavy-hitters" and letters is not None, "is only for --kind heavy-hitters"),
-    ]
-    for name, conflict, problem in problems:
-        if conflict:
-            raise InvalidParameter(
-                _option(name),
-                getattr(arguments, name),
-                problem,
-                hint="`giveortake survey plan --help` shows what it takes",
-            )
+    """Refuse an option that this kind of survey would ignore, and one that it lacks."""
+    kind = "poll" if arguments.poll else arguments.kind
+    is_of_categories = kind is None or kind in _OF_CATEGORIES
+    for names, belongs, needed in (
+        (("truth",), kind == "poll", False),
+        (("categories", "categories_file", "domain"), is_of_categories, True),
+        (("bounds",), kind == "mean", True),
+        (("length", "alphabet"), kind == "heavy-hitters", False),
+        (("respondents",), kind not in _NOT_SHARES, False),
+    ):
+        stated = next((name for name in names if getattr(arguments, name) is not None), None)
+        name, value = f"--{(stated or names[0]).replace('_', '-')}", getattr(arguments, stated or names[0])
+        if stated is not None and not belongs:
+            raise InvalidParameter(name, value, f"is not for a survey of kind {kind or 'categories'}", hint=_HELP)
+        if stated is None and belongs and needed:
+            raise InvalidParameter(name, None, "is missing", hint=_HELP)
 
 
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+_HELP = "`giveortake survey plan --help` shows what it takes"
 
 
 def _categories(arguments: argparse.Namespace) -> list[str] | range:
@@ -384,21 +351,20 @@ def _page(arguments: argparse.Namespace) -> int:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, title="actions")
     planning = actions.add_parser("plan", help="which survey to hold, how many to ask, and why")
-    planning.add_argument("--categories", help="the possible answers, separated by commas")
-    planning.add_argument("--categories-file", metavar="FILE", help="or a file with one possible answer a line")
-    planning.add_argument("--domain", type=number, help="or how many there are: 0, 1, 2, …")
-    planning.add_argument("--poll", action="store_true", help="or a question with yes or no for an answer")
-    planning.add_argument("--truth", help="for a poll: with which probability to tell the truth, such as 1/2")
-    planning.add_argument(
-        "--kind", choices=KINDS, help="which survey to hold; the best for the categories if not given"
-    )
+    answers, kinds, promises = (planning.add_mutually_exclusive_group() for _ in range(3))
+    answers.add_argument("--categories", help="the possible answers, separated by commas")
+    answers.add_argument("--categories-file", metavar="FILE", help="or a file with one possible answer a line")
+    answers.add_argument("--domain", type=number, help="or how many there are: 0, 1, 2, …")
+    kinds.add_argument("--poll", action="store_true", help="or a question with yes or no for an answer")
+    promises.add_argument("--truth", help="for a poll: with which probability to tell the truth, such as 1/2")
+    kinds.add_argument("--kind", choices=KINDS, help="which survey to hold; the best for the categories if not given")
     planning.add_argument("--bounds", metavar="LOW,HIGH", help="for a mean: between which numbers answers lie")
     planning.add_argument(
         "--length", type=number, help="for heavy hitters: how many letters of a text are asked for (8)"
     )
     planning.add_argument("--alphabet", help="for heavy hitters: the letters that texts are made of")
     planning.add_argument("--question", dest="name", default="", help="what is asked: tells reports to it from others")
-    planning.add_argument("--epsilon", help="what is promised to each respondent (1)")
+    promises.add_argument("--epsilon", help="what is promised to each respondent (1)")
     planning.add_argument("--respondents", type=number, help="how many will answer (1000)")
     planning.add_argument("--margin", help="how far an interval may reach to either side, to be told how many to ask")
     planning.add_argument("--out", metavar="FILE", help="write the survey's parameters there")

@@ -26,6 +26,7 @@ from giveortake.local.survey import (
     checked_interval,
     interval_of,
     is_unicode,
+    least_number,
     quantile,
     require_possible,
 )
@@ -134,14 +135,8 @@ class Supports(Oracle):
         require_possible(textbook, margin)
         if checked_interval(interval) == "normal":
             return max(1, ceil(textbook))
-        low, high = 0, int(_COMFORT * textbook) + 10
-        while not self._reaches(high, middle, reach, confidence):
-            low, high = high, 2 * high
-            require_possible(high, margin)
-        while high - low > 1:
-            between = (low + high) // 2
-            low, high = (low, between) if self._reaches(between, middle, reach, confidence) else (between, high)
-        return high
+        first = int(_COMFORT * textbook) + 10
+        return least_number(lambda n: self._reaches(n, middle, reach, confidence), first, margin)
 
     def shares(
         self, counts: Any, n: int, confidence: Number, interval: Interval

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from math import isqrt, log, prod
+from math import log, prod
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
@@ -15,7 +15,7 @@ from giveortake.answers import Answer, Column
 from giveortake.codec import stored
 from giveortake.errors import DamagedReports, InvalidParameter
 from giveortake.exact import Number, open_probability, whole
-from giveortake.local.categories import bucket, column_sums, meeting, respond, set_bits, supports
+from giveortake.local.categories import bucket, column_sums, meeting, prime_from, respond, set_bits, supports
 from giveortake.local.frequencies import Supports
 from giveortake.local.survey import (
     PRIME,
@@ -278,7 +278,7 @@ class HeavyHitters(Supports):
         if {_END, _CUT} & set(alphabet) or len(set(alphabet)) < max(2, len(alphabet)):
             raise InvalidParameter("alphabet", alphabet, "is not made of two or more different letters")
         self._set(alphabet=alphabet, prime=whole("prime", prime, least=2))
-        if self.prime > PRIME or not _is_prime(self.prime):
+        if self.prime > PRIME or prime_from(self.prime) != self.prime:
             raise InvalidParameter("prime", prime, "is not a prime of at most 2^31 − 1")
 
     @property
@@ -429,8 +429,3 @@ class HeavyHitters(Supports):
         return (
             extended if level else [prefix for prefix in extended if prefix.strip(_END)]
         )  # the empty text is no answer
-
-
-def _is_prime(number: int) -> bool:
-    """Whether a number below 2^32 is a prime."""
-    return number > 1 and all(number % divisor for divisor in range(2, isqrt(number) + 1))

@@ -21,8 +21,8 @@ from giveortake.local.survey import (
     checked_interval,
     interval_of,
     is_one,
+    least_number,
     quantile,
-    require_possible,
     survey_epsilon,
     survey_name,
     whole_numbers,
@@ -163,14 +163,7 @@ class Mean(Oracle):
             low, high = interval_of([n // 2], n, confidence, "guaranteed")
             return max(float(high[0]) - n // 2 / n, n // 2 / n - float(low[0])) * width <= target
 
-        low, high = 1, 2
-        while not reaches(high):
-            low, high = high, 2 * high
-            require_possible(high, margin)
-        while high - low > 1:
-            between = (low + high) // 2
-            low, high = (low, between) if reaches(between) else (between, high)
-        return high
+        return max(2, least_number(reaches, 2, margin))
 
     def checked(self, listed: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
         return whole_numbers(listed, self.outcomes)

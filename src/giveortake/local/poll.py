@@ -216,11 +216,11 @@ def margin_curves(
     return curves | {"no privacy": [(n, z * math.sqrt(mean * (1 - mean) / n)) for n in sizes]}
 
 
-def posterior_figure(epsilons: Sequence[Number] = ("0", "0.5", "1", "3", "10")) -> Any:
+def posterior_figure(epsilons: Sequence[Number] = ("0.5", "1", "3", "10")) -> Any:
     """Figure 1 of [Lal20]: bounds on the belief after a report, for every belief before."""
     from giveortake import plot  # noqa: PLC0415 (charts are heavy and optional)
 
-    return plot.poll_beliefs(epsilons)
+    return plot.posterior(epsilons)
 
 
 def uncertainty_figure(epsilons: Sequence[Number] = _EPSILONS) -> Any:

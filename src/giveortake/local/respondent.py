@@ -1,10 +1,14 @@
-"""One person who is asked again and again."""
+"""What a respondent runs: one person who is asked again and again, and a page that randomises in the browser."""
 
 from __future__ import annotations
 
 import json
+import math
+import re
 from dataclasses import dataclass
 from fractions import Fraction
+from html import escape
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
@@ -16,11 +20,15 @@ from giveortake.errors import (
     HIDDEN,
     BudgetExceeded,
     DamagedReports,
+    ForeignReports,
     InvalidParameter,
     SensitiveValue,
     Unprovable,
 )
 from giveortake.exact import Number, decimal_up, positive
+from giveortake.local.categories import RandomizedResponse
+from giveortake.local.frequencies import FrequencyOracle, listed_shortly
+from giveortake.local.mean import Mean
 from giveortake.local.poll import SPELLINGS, Poll
 from giveortake.local.rappor import Rappor
 from giveortake.local.survey import Oracle, checked_texts, is_one, read_document
@@ -28,8 +36,12 @@ from giveortake.mechanisms.mechanism import source
 from giveortake.randomness import uniform_integers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from giveortake.local.survey import Reports
     from giveortake.privacy import PureDP
     from giveortake.randomness import Entropy
+
 
 _PATTERNS = (
     "with memory, a report that changes tells that the answer did: the promise only compares lifetimes in which "
@@ -208,3 +220,104 @@ class Respondent:
         if not isinstance(self.survey, Rappor):
             return memoised
         return self.survey.instantaneous_report(bytes.fromhex(memoised), entropy).hex()
+
+
+def answers_of(survey: Oracle, texts: Sequence[str], place_of: Callable[[int], str] | None = None) -> list[Any]:
+    """The answers in a column of texts; a text that is no answer is refused with its place, and not quoted.
+
+    >>> answers_of(Poll(truth="1/2"), ["yes", "No", "1"])
+    [True, False, True]
+    """
+    if isinstance(survey, Poll):
+        return _known_answers(SPELLINGS, [text.strip().lower() for text in texts], place_of)
+    if isinstance(survey, FrequencyOracle):
+        known = {str(category): category for category in survey.categories}
+        return _known_answers(known, [text if text in known else text.strip() for text in texts], place_of)
+    if isinstance(survey, Mean):
+        return [_number(text, index, place_of) for index, text in enumerate(texts)]
+    return list(texts)
+
+
+def report_rows(reports: Reports) -> list[tuple[str, str]]:
+    """One row for each report: the survey's fingerprint, and the report as text."""
+    data = reports.data
+    texts = [str(item) for item in data.tolist()] if data.ndim == 1 else [bytes(row).hex() for row in data]
+    return [(reports.survey, text) for text in texts]
+
+
+def reports_of(survey: Oracle, rows: Sequence[tuple[str, str]]) -> Reports:
+    """The reports in rows of `report_rows`, if all of them were made for this survey."""
+    for fingerprint, _ in rows:
+        if fingerprint != survey.fingerprint:
+            raise ForeignReports(
+                f"a report belongs to survey {fingerprint[:8]}, and this is {survey.fingerprint[:8]}",
+                hint="estimate reports with the parameters they were made with",
+            )
+    texts = [text for _, text in rows]
+    if not all(text.isascii() for text in texts):
+        raise DamagedReports("a report contains characters that no report has")
+    return survey.received(texts)
+
+
+def _known_answers(known: dict[str, Any], texts: list[str], place_of: Callable[[int], str] | None) -> list[Any]:
+    for index, text in enumerate(texts):
+        if text not in known:
+            raise InvalidParameter(_name(index, place_of), HIDDEN, f"is not one of {listed_shortly(list(known))}")
+    return [known[text] for text in texts]
+
+
+def _number(text: str, index: int, place_of: Callable[[int], str] | None) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if math.isnan(number):
+        raise InvalidParameter(_name(index, place_of), HIDDEN, "is not a number")
+    return number
+
+
+def _name(index: int, place_of: Callable[[int], str] | None) -> str:
+    return "answer" if place_of is None else f"answer in {place_of(index)}"
+
+
+def page(survey: Oracle, question: str | None = None) -> str:
+    """One HTML file that needs no server and talks to none.
+
+    Guarantee [War65]: the report has exactly the law of `survey.randomize`: coins are compared with the survey's
+    fractions as whole numbers of any size, drawn from `crypto.getRandomValues`. Whoever answers twice would spend
+    twice, so the page draws once for each survey and question, and shows the same report from then on.
+
+    The question is the survey's name unless it is given.
+    """
+    text = (survey.name if question is None else question).strip()
+    if not text:
+        raise InvalidParameter("question", question, "is empty", hint="say what the respondent is asked")
+    if isinstance(survey, Poll):
+        labels = ["no", "yes"]
+        coins: dict[str, Any] = {"truth": _pair(survey.truth), "otherwise": _pair(survey.otherwise)}
+    elif isinstance(survey, RandomizedResponse):
+        labels = [str(category) for category in survey.categories]
+        coins = {"ratio": _pair(survey.ratio)}
+    else:
+        raise InvalidParameter(
+            "survey", survey.kind, "has no page", hint="hold a Poll or a RandomizedResponse, or randomise with Python"
+        )
+    parameters = {
+        "kind": survey.kind,
+        "survey": survey.fingerprint,
+        "question": text,
+        "labels": labels,
+        "coins": coins,
+    }
+    template = (Path(__file__).parent / "page.html").read_text(encoding="utf-8")
+    parts = {
+        "question": escape(text),
+        "promise": escape(survey.promise),
+        "survey": json.dumps(parameters, ensure_ascii=True).replace("<", "\\u003c"),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)  # once: a question may hold braces
+
+
+def _pair(number: Fraction) -> list[str]:
+    """A fraction as two whole numbers in text: they may be longer than a double is exact."""
+    return [str(number.numerator), str(number.denominator)]

@@ -32,7 +32,7 @@ from giveortake.mechanisms.histogram import elements
 from giveortake.privacy import PureDP, events
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from giveortake.answers import Answer, Estimate
     from giveortake.randomness import Entropy
@@ -127,6 +127,18 @@ def require_possible(respondents: float, margin: exact.Number) -> None:
     """Refuse a margin that needs more respondents than there are people, or than doubles count exactly."""
     if not respondents <= _MOST_RESPONDENTS:
         raise InvalidParameter("margin", margin, "needs more than 10¹⁵ respondents", hint="ask for a wider margin")
+
+
+def least_number(reaches: Callable[[int], bool], first: int, margin: exact.Number) -> int:
+    """The least number of respondents that reaches a margin, searched for from `first` on."""
+    low, high = 0, first
+    while not reaches(high):
+        low, high = high, 2 * high
+        require_possible(high, margin)
+    while high - low > 1:
+        between = (low + high) // 2
+        low, high = (low, between) if reaches(between) else (between, high)
+    return high
 
 
 def quantile(confidence: exact.Number) -> float:

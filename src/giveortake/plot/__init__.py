@@ -1,17 +1,18 @@
 """Charts: Altair, loaded when the first one is drawn, saved as SVG, PNG or HTML without a browser."""
 
-from giveortake.plot.accuracy import caps, predicted_errors, workloads
-from giveortake.plot.guarantees import (
+from giveortake.plot.curves import (
     accuracy,
     burn_down,
+    caps,
     composition,
     groups,
-    poll_beliefs,
     posterior,
+    predicted_errors,
     profile,
     save_explanation,
     tradeoff,
     uncertainty,
+    workloads,
 )
 from giveortake.plot.intervals import intervals, panels
 from giveortake.plot.theme import save, titled_or_saved
@@ -24,7 +25,6 @@ __all__ = [
     "groups",
     "intervals",
     "panels",
-    "poll_beliefs",
     "posterior",
     "predicted_errors",
     "profile",

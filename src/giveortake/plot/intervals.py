@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 from giveortake.answers.answer import Released
 from giveortake.answers.render import caps_of, facts, is_interval, notes
 from giveortake.answers.text import number_text, printable, shown_with_margin
 from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.exact import counted
-from giveortake.plot.theme import COLOURS, DASHES, altair, without_tags
+from giveortake.plot.theme import COLOURS, DASHES, altair, shown_as_svg, without_tags
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -191,38 +190,105 @@ _ACROSS = _Axis("x", 0, "width", "triangle-left", "triangle-right", "M0,-1L0,1")
 _UP = _Axis("y", "height", 0, "triangle-down", "triangle-up", "stroke")
 
 
-class Form(ABC):
-    """How the rows of an answer become marks."""
+@final
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How the rows of an answer become marks: along times, along numbers, or one line for each category.
 
-    axis: ClassVar[_Axis]
+    Times are a line with a band, numbers points, or such a line where there are many; other keys are lines of their
+    own. Days and times without a zone mean the same day wherever they are read. Categories come the greatest first; the
+    lines come closer together where there are many.
+    """
+
+    kind: Literal["time", "number", "category"]
     rows: int
+    key_index: int = 0  # of the key along the axis
+
+    @property
+    def axis(self) -> _Axis:
+        """The axis of the estimate."""
+        return _ACROSS if self.kind == "category" else _UP
 
     @property
     def is_line(self) -> bool:
         """Whether a line joins neighbours."""
-        return False
+        return self.kind == "time" or (self.kind == "number" and self.rows > _MANY)
 
-    @abstractmethod
     def labels(self, keys: Sequence[Any], rows: int) -> tuple[list[str], list[str]]:
         """For every row, the label of its place along the axis of keys, and of the line that it belongs to."""
+        if self.kind == "category":
+            key_rows = [tuple(key[row] for key in keys) for row in range(rows)]
+            texts = [joined(key_row) if keys else str(row + 1) for row, key_row in enumerate(key_rows)]
+            return distinct(texts, list(key_rows) if keys else list(range(rows))), [""] * rows
+        other_keys = [key for number, key in enumerate(keys) if number != self.key_index]
+        lines = [tuple(key[row] for key in other_keys) for row in range(rows)]
+        own = [keys[self.key_index][row] for row in range(rows)]
+        return distinct([joined([value]) for value in own], own), distinct([joined(line) for line in lines], lines)
 
-    @abstractmethod
     def position(self, keys: Sequence[Any], row: int, label: str) -> Any:
         """Where a row is along the axis of keys; None if it has no place there."""
+        if self.kind == "category":
+            return label
+        value = keys[self.key_index][row]
+        if value is None or self.kind == "number":
+            return None if value is None else float(value)
+        return f"{value.isoformat()}Z" if keys[self.key_index].kind == "time" else f"{value.isoformat()}T00:00:00Z"
 
-    @abstractmethod
     def heading(self, keys: Sequence[Any]) -> str:
         """The title of the axis of keys."""
+        if self.kind == "category":
+            return " · ".join(printable(key.name) for key in keys)
+        return printable(keys[self.key_index].name)
 
-    @abstractmethod
     def chart(self, rows: Rows) -> Any:
         """The chart of these rows."""
+        return self._across(rows) if self.kind == "category" else self._along(rows)
 
-    def layers(self, base: Any, rows: Rows, *, width: float, size: float) -> Layers:
-        """Intervals with both ends, points, and what is drawn only where an end is missing."""
+    def _across(self, rows: Rows) -> Any:
+        alt = altair()
+        step = min(_LINE, TALLEST / max(1, len(rows.order)))
+        above = {"titleAngle": 0, "titleAlign": "right", "titleX": -4, "titleY": -8}
+        named = rows.order[:: -(-len(rows.order) // _NAMED) or 1]
+        axis = alt.Axis(values=named, labelLimit=_LABELS, labelPadding=6, ticks=False, **above) if rows.key else None
+        base = alt.Chart(alt.Data(values=rows.values)).encode(
+            y=alt.Y("place:N", scale=alt.Scale(domain=rows.order), title=rows.key or None, axis=axis),
+            tooltip=_tooltip(alt, rows),
+        )
+        width = step if step < _THIN else min(4.0, step / 4)  # many intervals are one surface
+        closed, unbounded, points = self._layers(base, rows, width=width, size=max(4.0, min(60.0, 3 * step)))
+        drawn = alt.layer(closed, *unbounded, points)
+        return drawn.properties(width=_WIDTH, height=max(40, step * len(rows.order)))
+
+    def _along(self, rows: Rows) -> Any:
+        alt = altair()
+        several, many = len(rows.series) > 1, len(rows.series) > len(COLOURS)
+        listed = rows.beside_each_other() if several and not many and not self.is_line else rows.values
+        values = [row | _band(row) for row in listed if row["place"] is not None]
+        across = _times(rows) if self.kind == "time" else _numbers(rows)
+        base = alt.Chart(alt.Data(values=values)).encode(x=across, tooltip=_tooltip(alt, rows))
+        width, size = 2 if self.rows <= _MANY else 1, 36 if self.is_line else 60
+        closed, unbounded, point = self._layers(base, rows, width=width, size=size)
+        drawn = [closed, *unbounded, point]
+        if self.is_line:
+            area = base.mark_area(opacity=0.25 if several else 0.45, color=_BAND)
+            band = area.encode(y=self._quantity(rows, "band_low"), y2="band_high:Q")
+            line = base.mark_line(color=_VALUE, strokeWidth=1.5).encode(y=self._quantity(rows, "value"))
+            alone = len({row["place"] for row in values}) == 1
+            bars = [closed] if self.rows <= _FEW and (alone or not several) else []  # else they hide each other
+            points = [point] if self.rows <= _MANY else []
+            beside = _apart([*bars, *unbounded, *(points if alone else [])], rows.series)
+            drawn = [band, line, *beside, *([] if alone else points)]
+        if many:
+            return _facets(alt, alt.layer(*drawn), rows.series)
+        if several:
+            drawn = [_coloured(alt, layer, rows.series) for layer in drawn]
+        return alt.layer(*drawn).properties(width=_WIDTH, height=_HEIGHT)
+
+    def _layers(self, base: Any, rows: Rows, *, width: float, size: float) -> tuple[Any, list[Any], Any]:
+        """Intervals with both ends, what is drawn only where an end is missing, and points."""
         alt, axis = altair(), self.axis
         edges = {"low": alt.value(axis.low_edge), "high": alt.value(axis.high_edge)}
-        low, high, value = (self.quantity(rows, end) for end in ("low", "high", "value"))
+        low, high, value = (self._quantity(rows, end) for end in ("low", "high", "value"))
         ends = {
             "": {axis.own: low, axis.other: "high:Q"},
             "low": {axis.own: high, axis.other: edges["low"]},
@@ -240,179 +306,39 @@ class Form(ABC):
                 with_one = head.transform_filter(f"datum.open === '{end}' || datum.open === 'both'")
                 arrows.append(with_one.encode(**{axis.own: edges[end]}))
         dot = {"filled": True} if self.is_line else {"filled": False, "shape": axis.stroke, "strokeWidth": 2}
-        point = base.mark_point(size=size, color=_VALUE, opacity=1, **dot)
-        return Layers(
-            bars[""],
-            [bars[kind] for kind in ("low", "high", "both") if kind in kinds] + arrows,
-            point.encode(**{axis.own: value}),
-        )
+        point = base.mark_point(size=size, color=_VALUE, opacity=1, **dot).encode(**{axis.own: value})
+        return bars[""], [*(bars[kind] for kind in ("low", "high", "both") if kind in kinds), *arrows], point
 
-    def quantity(self, rows: Rows, field: str) -> Any:
+    def _quantity(self, rows: Rows, field: str) -> Any:
         """The axis of the estimate. It includes zero for counts, and for other numbers if zero is near."""
         alt = altair()
-        channel = getattr(alt, self.axis.own.upper())
-        scale = alt.Scale(zero=rows.has_zero)
         axis = alt.Axis(tickCount=6, labelOverlap=True)
-        return channel(f"{field}:Q", title=printable(rows.name), scale=scale, axis=axis)
+        channel = getattr(alt, self.axis.own.upper())
+        return channel(f"{field}:Q", title=printable(rows.name), scale=alt.Scale(zero=rows.has_zero), axis=axis)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Layers:
-    """What is drawn of the rows: intervals, those without an end with their arrows, and points."""
-
-    closed: Any
-    open: list[Any]
-    points: Any
-
-
-class _Along(Form):
-    """Keys with an order and distances, along the horizontal axis; other keys are lines of their own."""
-
-    axis = _UP
-    key_index: int
-
-    def labels(self, keys: Sequence[Any], rows: int) -> tuple[list[str], list[str]]:
-        other_keys = [key for number, key in enumerate(keys) if number != self.key_index]
-        lines = [tuple(key[row] for key in other_keys) for row in range(rows)]
-        own = [keys[self.key_index][row] for row in range(rows)]
-        return distinct([joined([value]) for value in own], own), distinct([joined(line) for line in lines], lines)
-
-    def heading(self, keys: Sequence[Any]) -> str:
-        return printable(keys[self.key_index].name)
-
-    @abstractmethod
-    def encoded(self, rows: Rows) -> Any:
-        """The axis of keys."""
-
-    def chart(self, rows: Rows) -> Any:
-        alt = altair()
-        several, many = len(rows.series) > 1, len(rows.series) > len(COLOURS)
-        listed = rows.beside_each_other() if several and not many and not self.is_line else rows.values
-        values = [row | _band(row) for row in listed if row["place"] is not None]
-        base = alt.Chart(alt.Data(values=values)).encode(x=self.encoded(rows), tooltip=_tooltip(alt, rows))
-        layers = self.layers(base, rows, width=2 if self.rows <= _MANY else 1, size=36 if self.is_line else 60)
-        drawn = [layers.closed, *layers.open, layers.points]
-        if self.is_line:
-            area = base.mark_area(opacity=0.25 if several else 0.45, color=_BAND)
-            band = area.encode(y=self.quantity(rows, "band_low"), y2="band_high:Q")
-            line = base.mark_line(color=_VALUE, strokeWidth=1.5).encode(y=self.quantity(rows, "value"))
-            alone = len({row["place"] for row in values}) == 1
-            bars = self.rows <= _FEW and (alone or not several)  # else bars hide each other, and a band shows all
-            points = [layers.points] if self.rows <= _MANY else []
-            drawn = [
-                band,
-                line,
-                *_apart([*([layers.closed] if bars else []), *layers.open, *(points if alone else [])], rows.series),
-                *([] if alone else points),
-            ]
-        if many:
-            return _facets(alt, alt.layer(*drawn), rows.series)
-        if several:
-            drawn = [_coloured(alt, layer, rows.series) for layer in drawn]
-        return alt.layer(*drawn).properties(width=_WIDTH, height=_HEIGHT)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Times(_Along):
-    """A line with a band on a time axis. Days and times without a zone mean the same day wherever they are read."""
-
-    key_index: int
-    rows: int
-
-    def position(self, keys: Sequence[Any], row: int, label: str) -> Any:
-        value = keys[self.key_index][row]
-        if value is None:
-            return None
-        return f"{value.isoformat()}Z" if keys[self.key_index].kind == "time" else f"{value.isoformat()}T00:00:00Z"
-
-    @property
-    def is_line(self) -> bool:
-        return True
-
-    def encoded(self, rows: Rows) -> Any:
-        alt = altair()
-        span, whole_days = _span(rows)
-        few = whole_days and dt.timedelta(0) < span <= _WEEK  # ticks between days would repeat their labels
-        ticks: Any = alt.TimeIntervalStep("day", 1) if few else 6
-        date_format = _date_format(span, whole_days=whole_days)
-        axis = alt.Axis(labelOverlap=True, labelFlush=False, tickCount=ticks, format=date_format)
-        return alt.X("place:T", title=rows.key, scale=alt.Scale(type="utc"), axis=axis)
-
-
-def _span(rows: Rows) -> tuple[dt.timedelta, bool]:
-    """How long a time axis is, and whether all its times are whole days."""
+def _times(rows: Rows) -> Any:
+    """The axis of times. Its labels are those of other outputs, and as fine as the axis needs."""
+    alt = altair()
     times = [dt.datetime.fromisoformat(row["place"]) for row in rows.values if row["place"] is not None]
     span = max(times) - min(times) if times else dt.timedelta(0)
-    return span, all(time.time() == dt.time(0) for time in times)
-
-
-def _date_format(span: dt.timedelta, *, whole_days: bool) -> str:
-    """The format of dates on an axis, as in other outputs, and as fine as the axis needs."""
+    whole_days = all(time.time() == dt.time(0) for time in times)
+    few = whole_days and dt.timedelta(0) < span <= _WEEK  # ticks between days would repeat their labels
+    ticks: Any = alt.TimeIntervalStep("day", 1) if few else 6
+    form = "%Y" if span > _YEARS else "%Y-%m" if span > _MONTHS else "%Y-%m-%d"
     if span <= _DAYS and not whole_days:
-        return "%m-%d %H:%M"
-    return "%Y" if span > _YEARS else "%Y-%m" if span > _MONTHS else "%Y-%m-%d"
+        form = "%m-%d %H:%M"
+    axis = alt.Axis(labelOverlap=True, labelFlush=False, tickCount=ticks, format=form)
+    return alt.X("place:T", title=rows.key, scale=alt.Scale(type="utc"), axis=axis)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Numbers(_Along):
-    """Points along numbers in their order; a line with a band where there are many."""
-
-    key_index: int
-    rows: int
-
-    def position(self, keys: Sequence[Any], row: int, label: str) -> Any:
-        value = keys[self.key_index][row]
-        return None if value is None else float(value)
-
-    @property
-    def is_line(self) -> bool:
-        return self.rows > _MANY
-
-    def encoded(self, rows: Rows) -> Any:
-        alt = altair()
-        whole = all(row["place"] is None or row["place"] == int(row["place"]) for row in rows.values)
-        years = "abs(datum.value) < 10000 ? '' + datum.value : datum.label"  # and other short numbers: no comma
-        axis = alt.Axis(labelOverlap=True, labelExpr=years, **({"tickMinStep": 1} if whole else {}))
-        return alt.X("place:Q", title=rows.key, scale=alt.Scale(zero=False, nice=False, padding=12), axis=axis)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Categories(Form):
-    """One line for each category, the greatest value first; the lines come closer together where there are many."""
-
-    axis = _ACROSS
-    rows: int
-
-    def labels(self, keys: Sequence[Any], rows: int) -> tuple[list[str], list[str]]:
-        key_rows = [tuple(key[row] for key in keys) for row in range(rows)]
-        texts = [joined(key_row) for key_row in key_rows]
-        listed: list[object] = list(key_rows) if keys else list(range(rows))
-        return distinct(texts if keys else [str(row + 1) for row in range(rows)], listed), [""] * rows
-
-    def position(self, keys: Sequence[Any], row: int, label: str) -> Any:
-        return label
-
-    def heading(self, keys: Sequence[Any]) -> str:
-        return " · ".join(printable(key.name) for key in keys)
-
-    def chart(self, rows: Rows) -> Any:
-        alt = altair()
-        step = min(_LINE, TALLEST / max(1, len(rows.order)))
-        above = {"titleAngle": 0, "titleAlign": "right", "titleX": -4, "titleY": -8}
-        named = rows.order[:: -(-len(rows.order) // _NAMED) or 1]
-        axis = alt.Axis(values=named, labelLimit=_LABELS, labelPadding=6, ticks=False, **above) if rows.key else None
-        base = alt.Chart(alt.Data(values=rows.values)).encode(
-            y=alt.Y("place:N", scale=alt.Scale(domain=rows.order), title=rows.key or None, axis=axis),
-            tooltip=_tooltip(alt, rows),
-        )
-        width = step if step < _THIN else min(4.0, step / 4)  # many intervals are one surface
-        layers = self.layers(base, rows, width=width, size=max(4.0, min(60.0, 3 * step)))
-        drawn = alt.layer(layers.closed, *layers.open, layers.points)
-        return drawn.properties(width=_WIDTH, height=max(40, step * len(rows.order)))
+def _numbers(rows: Rows) -> Any:
+    """The axis of numbers."""
+    alt = altair()
+    whole = all(row["place"] is None or row["place"] == int(row["place"]) for row in rows.values)
+    years = "abs(datum.value) < 10000 ? '' + datum.value : datum.label"  # and other short numbers: no comma
+    axis = alt.Axis(labelOverlap=True, labelExpr=years, **({"tickMinStep": 1} if whole else {}))
+    return alt.X("place:Q", title=rows.key, scale=alt.Scale(zero=False, nice=False, padding=12), axis=axis)
 
 
 def _facets(alt: Any, chart: Any, series: list[str]) -> Any:
@@ -528,7 +454,7 @@ def _charts(answer: Any) -> tuple[list[Any], list[str]]:
             f"has {lines:,} lines along `{row_sets[0].key}`, and a picture tells {_MOST_LINES} apart",
             hint=_FEWER,
         )
-    if isinstance(form, Categories) and len(answer) > TALLEST:
+    if form.kind == "category" and len(answer) > TALLEST:
         problem = f"has {len(answer):,} rows, and a picture has room for {TALLEST}"
         raise InvalidParameter("answer", HIDDEN, problem, hint=_FEWER)
     return [form.chart(rows) for rows in row_sets], [line for rows in row_sets for line in rows.apart()]
@@ -541,10 +467,10 @@ def _headed(charts: list[Any], words: str, caption: list[str]) -> Any:
     lines = [part for line in caption for part in wrap(line, wide)]
     heading = alt.TitleParams(words, subtitle=lines, anchor="start", frame="group" if len(charts) == 1 else "bounds")
     if len(charts) == 1:
-        return without_tags(charts[0].properties(title=heading))
+        return shown_as_svg(without_tags(charts[0].properties(title=heading)))
     joined = alt.hconcat(*charts) if len(charts) <= _SIDE_BY_SIDE else alt.concat(*charts, columns=_SIDE_BY_SIDE)
     own = joined.resolve_scale(color="independent", strokeDash="independent")  # each chart names its own lines
-    return without_tags(own.properties(title=heading))
+    return shown_as_svg(without_tags(own.properties(title=heading)))
 
 
 def _form(keys: Sequence[Any], rows: int) -> Form:
@@ -553,10 +479,10 @@ def _form(keys: Sequence[Any], rows: int) -> Form:
         if sum(value is None for value in key) > _MOST_KEYS_APART:
             continue
         if key.kind in {"date", "time"}:
-            return Times(index, rows)
+            return Form("time", rows, index)
         if key.kind in {"integer", "decimal", "float"} and _finite(key):
-            return Numbers(index, rows)
-    return Categories(rows)
+            return Form("number", rows, index)
+    return Form("category", rows)
 
 
 def _finite(key: Any) -> bool:
@@ -604,7 +530,7 @@ def shapes(
     rows = [alt.hconcat(*charts[start : start + _SHAPES_IN_ROW]) for start in range(0, len(charts), _SHAPES_IN_ROW)]
     bands = "bands of two deviations: noise, sampling and shrinking"
     words = alt.TitleParams(title or what, subtitle=[what, bands] if title else bands, anchor="start")
-    return alt.vconcat(*rows).properties(title=words)
+    return shown_as_svg(alt.vconcat(*rows).properties(title=words))
 
 
 def _steps(alt: Any, name: str, bins: list[tuple[Any, float, float]], axis: str | None, scale: Any) -> Any:

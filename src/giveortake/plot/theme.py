@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -44,28 +45,61 @@ def lines(
     order: Sequence[str],
     title: str,
     subtitle: str | None = None,
+    **mark: Any,
 ) -> Any:
     """Lines by name, each with a colour and a dash of its own; the legend is in the order of `order`."""
     alt = altair()
-    base = alt.Chart(alt.Data(values=list(rows)))
-    scale = alt.Scale(domain=list(order), range=list(COLOURS[: len(order)]))
-    dash = alt.Scale(domain=list(order), range=[list(pattern) for pattern in DASHES[: len(order)]])
     legend = alt.Legend(title=None, symbolStrokeWidth=2, symbolSize=400, labelLimit=260)
-    drawn = base.mark_line(strokeWidth=2).encode(
+
+    def scale(styles: Sequence[Any]) -> Any:
+        return alt.Scale(domain=list(order), range=[styles[index % len(styles)] for index in range(len(order))])
+
+    drawn = alt.Chart(alt.Data(values=list(rows))).mark_line(strokeWidth=2, **mark)
+    encoded = drawn.encode(
         x=x,
         y=y,
-        color=alt.Color(f"{by}:N", scale=scale, legend=legend, sort=list(order)),
-        strokeDash=alt.StrokeDash(f"{by}:N", scale=dash, legend=legend, sort=list(order)),
+        color=alt.Color(f"{by}:N", scale=scale(COLOURS), legend=legend, sort=list(order)),
+        strokeDash=alt.StrokeDash(f"{by}:N", scale=scale(DASHES), legend=legend, sort=list(order)),
         detail="side:N",
     )
-    return finished(drawn, title, subtitle)
+    return finished(encoded, title, subtitle)
 
 
 def finished(chart: Any, title: str, subtitle: str | None = None) -> Any:
     """A chart with its title, in the common size."""
-    alt = altair()
-    words = alt.TitleParams(title, subtitle=subtitle or [], anchor="start")
-    return chart.properties(width=WIDTH, height=HEIGHT, title=words)
+    words = altair().TitleParams(title, subtitle=subtitle or [], anchor="start")
+    return shown_as_svg(chart.properties(width=WIDTH, height=HEIGHT, title=words))
+
+
+class _ShownAsSVG:
+    """A chart that a notebook shows as a picture: no script runs, and nothing is loaded from anywhere.
+
+    Another renderer that is enabled in altair is left to do its work.
+    """
+
+    def _repr_mimebundle_(self, *arguments: Any, **options: Any) -> Any:
+        if altair().renderers.active != "default":
+            return super()._repr_mimebundle_(*arguments, **options)  # type: ignore[misc]  # (a mixin of charts)
+        picture = io.StringIO()
+        configured(self).save(picture, format="svg")
+        return {"image/svg+xml": picture.getvalue()}
+
+    def __add__(self, other: Any) -> Any:
+        return shown_as_svg(super().__add__(other))  # type: ignore[misc]  # (as above)
+
+    def __or__(self, other: Any) -> Any:
+        return shown_as_svg(super().__or__(other))  # type: ignore[misc]  # (as above)
+
+    def __and__(self, other: Any) -> Any:
+        return shown_as_svg(super().__and__(other))  # type: ignore[misc]  # (as above)
+
+
+def shown_as_svg(chart: Any) -> Any:
+    """The same chart, which notebooks show as a picture; altair's own loads its scripts from the internet there."""
+    if isinstance(chart, _ShownAsSVG):
+        return chart
+    kind: Any = type(type(chart).__name__, (_ShownAsSVG, type(chart)), {})
+    return kind(**chart._kwds)  # noqa: SLF001 (as altair itself makes copies)
 
 
 def configured(chart: Any) -> Any:

@@ -202,73 +202,38 @@ class Calibrated:
     def marginal(self, columns: Columns) -> Floats:
         """The marginal of any columns, in increasing order, by eliminating the others along the tree.
 
-        Of every clique between them it needs the columns that are wanted and those shared with the next clique; a
-        product of a clique's conditional probabilities with what was found further out is summed at once.
+        Each clique passes on the distribution of what is wanted at or below it, given what it shares with its parent;
+        one with nothing new that is wanted passes on nothing, since its conditional probabilities add up to one. The
+        first clique that reaches all of them takes its own probabilities instead.
         """
         if self.tree.home(columns) is not None:
             return self.inside(columns)
-        needed = self._cliques_between(columns)
-        root = next(clique for clique in self.tree.order if clique in needed)
-        table, order = self._table_below(root, (), set(columns), needed)
-        return np.ascontiguousarray(np.transpose(table, [order.index(column) for column in columns]))
-
-    def _cliques_between(self, columns: Columns) -> set[int]:
-        """The smallest connected part of the tree that has all these columns."""
-        tree = self.tree
-        needed = set(range(len(tree.cliques)))
-        degree = dict.fromkeys(needed, 0)
-        for clique in tree.order[1:]:
-            degree[clique] += 1
-            degree[tree.parents[clique]] += 1
-        leaves = [clique for clique, count in degree.items() if count <= 1]
-        wanted = set(columns)
-        while leaves:
-            leaf = leaves.pop()
-            own = set(tree.cliques[leaf]) & wanted
-            neighbours = [
-                clique
-                for clique in needed
-                if clique != leaf and (tree.parents[clique] == leaf or tree.parents[leaf] == clique)
-            ]
-            if leaf not in needed or len(neighbours) != 1 or not own <= set(tree.cliques[neighbours[0]]):
+        tree, wanted = self.tree, set(columns)
+        passed: dict[int, tuple[Floats, Columns]] = {}
+        for clique in reversed(tree.order):
+            own, above = tree.cliques[clique], set(tree.separators[clique])
+            tables = [passed.pop(child) for child in list(passed) if tree.parents[child] == clique]
+            if not tables and not (set(own) - above) & wanted:
                 continue
-            needed.discard(leaf)
-            if (
-                sum(tree.parents[clique] == neighbours[0] or tree.parents[neighbours[0]] == clique for clique in needed)
-                <= 1
-            ):
-                leaves.append(neighbours[0])
-        return needed
+            below = {column for _, order in tables for column in order}
+            is_top = wanted <= below | set(own)
+            needed = wanted | below | (set() if is_top else above)
+            retained = tuple(column for column in own if column in needed)
+            table = self._retained(clique, retained)
+            if is_top:
+                return np.ascontiguousarray(_summed_product([(table, retained), *tables], columns))
+            axes = tuple(axis for axis, column in enumerate(retained) if column not in above)
+            given = table.sum(axis=axes, keepdims=True)
+            conditional: Floats = np.divide(table, given, out=np.zeros_like(table), where=given > 0)
+            left = tuple(sorted((below | set(retained)) & (wanted | above)))
+            passed[clique] = _summed_product([(conditional, retained), *tables], left), left
+        raise AssertionError("the root reaches every column")
 
-    def _table_below(self, clique: int, above: Columns, wanted: set[int], needed: set[int]) -> tuple[Floats, Columns]:
-        """The table of the columns wanted at or below a clique, given the columns `above`; and its columns."""
-        tree = self.tree
-        children = [candidate for candidate in needed if tree.parents[candidate] == clique]
-        own = set(tree.cliques[clique])
-        leading = set(above) | (own & wanted) | {column for child in children for column in tree.separators[child]}
-        retained = tuple(column for column in tree.cliques[clique] if column in leading)
-        table, order = self._conditional(clique, retained, above), retained
-        for index, child in enumerate(children):
-            child_table, child_columns = self._table_below(child, tree.separators[child], wanted, needed)
-            later = {column for other in children[index + 1 :] for column in tree.separators[other]}
-            left = tuple(
-                dict.fromkeys(column for column in (*order, *child_columns) if column in wanted | later | set(above))
-            )
-            table, order = _summed_product([(table, order), (child_table, child_columns)], left), left
-        left = tuple(column for column in order if column in wanted or column in above)
-        return _summed_product([(table, order)], left), left
-
-    def _conditional(self, clique: int, retained: Columns, above: Columns) -> Floats:
-        """The probability of some columns of a clique, given those above it."""
-        if (clique, retained) not in self._reduced:
-            self._reduced[clique, retained] = self.tree.summed(self.beliefs[clique], clique, retained)
-        joint = self._reduced[clique, retained]
-        if not above:
-            return joint
-        axes = tuple(axis for axis, column in enumerate(retained) if column not in above)
-        marginal = joint.sum(axis=axes, keepdims=True)
-        conditional: Floats = np.divide(joint, marginal, out=np.zeros_like(joint), where=marginal > 0)
-        return conditional
+    def _retained(self, clique: int, columns: Columns) -> Floats:
+        """The probabilities of some columns of a clique, which many marginals need."""
+        if (clique, columns) not in self._reduced:
+            self._reduced[clique, columns] = self.tree.summed(self.beliefs[clique], clique, columns)
+        return self._reduced[clique, columns]
 
 
 def _summed_product(tables: list[tuple[Floats, Columns]], left: Columns) -> Floats:
@@ -279,5 +244,5 @@ def _summed_product(tables: list[tuple[Floats, Columns]], left: Columns) -> Floa
     operands: list[Any] = []
     for table, order in tables:
         operands += [table, [labels[column] for column in order]]
-    product: Floats = np.einsum(*operands, [labels[column] for column in left])
+    product: Floats = np.einsum(*operands, [labels[column] for column in left], optimize=len(tables) > 2)
     return product

@@ -1,4 +1,4 @@
-"""The distribution that fits noisy counts best, and the minimiser behind it: L-BFGS [LN89].
+"""The distribution that fits noisy counts best, found by L-BFGS [LN89].
 
 A model is fitted to released counts and to nothing else. They are made of noisy integers that a ledger has kept; no
 exact count can be put in their place by accident, because `Sensitive` values have no arithmetic.
@@ -20,18 +20,17 @@ The variable of the search is θ_r·σ_r·√λ, in which the quadratic part is 
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.errors import InvalidParameter
+from giveortake.errors import InvalidParameter, NotFound, extra
 from giveortake.mechanisms import Sensitive
 from giveortake.synth.junction_tree import JunctionTree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -103,70 +102,13 @@ def released_total(measured: Iterable[Measured]) -> float:
     return max(1.0, weighted_total / sum(weights))
 
 
-_MEMORY = 10  # of earlier steps
-_ENOUGH = 1e-4  # of the decrease that the slope promises
-_SHORTER, _TRIALS = 0.4, 24  # of a step that does not decrease enough
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Minimum:
-    """Where a search has ended, and whether the gradient there is as small as was wanted."""
-
-    point: Floats
-    steepness: float  # the greatest entry of the gradient
-    converged: bool
-    steps: int
-
-
-def minimum(
-    function: Callable[[Floats], tuple[float, Floats]],
-    start: Floats,
-    *,
-    tolerance: float,
-    steps: int,
-    least_gain: float = 0.0,
-) -> Minimum:
-    """Search for the minimum until no entry of the gradient exceeds the tolerance, or for `steps` steps.
-
-    Every step is taken only if it decreases the function, so that what is returned is never worse than the start.
-    `least_gain` ends the search early, not converged, where a step gains less.
-    """
-    point = start
-    value, gradient = function(point)
-    if not math.isfinite(value):
-        raise ArithmeticError("the function has no value where the search begins")
-    earlier: deque[_Taken] = deque(maxlen=_MEMORY)
-    step_count = steps
-    for step in range(steps):
-        steepness = _greatest(gradient)
-        if steepness <= tolerance:
-            return Minimum(point, steepness, converged=True, steps=step)
-        direction = _direction(gradient, earlier)
-        slope = product(gradient, direction)
-        if slope >= 0:
-            earlier.clear()
-            direction = -gradient / max(steepness, 1.0)
-            slope = product(gradient, direction)
-        taken = _step(function, point, value, direction, slope)
-        if taken is None:
-            if not earlier:
-                step_count = step
-                break
-            earlier.clear()  # what was remembered misleads: begin again with the gradient alone
-            continue
-        length, next_value, next_gradient = taken
-        moved, turned = length * direction, next_gradient - gradient
-        curvature = product(moved, turned)
-        if curvature > 1e-12:
-            earlier.append(_Taken(moved, turned, curvature))
-        gain = value - next_value
-        point, value, gradient = point + moved, next_value, next_gradient
-        if gain < least_gain:
-            step_count = step + 1
-            break
-    steepness = _greatest(gradient)
-    return Minimum(point, steepness, converged=steepness <= tolerance, steps=step_count)
+def optimizer() -> Any:
+    """scipy.optimize, which comes with the extra `[synth]` and is loaded by the first fit."""
+    try:
+        from scipy import optimize  # noqa: PLC0415 (heavy, and optional)
+    except ImportError:
+        raise NotFound("synthetic tables need scipy", hint=extra("synth")) from None
+    return optimize
 
 
 def product(one: Floats, other: Floats) -> float:
@@ -174,51 +116,11 @@ def product(one: Floats, other: Floats) -> float:
     return float(np.einsum("i,i", one, other))
 
 
-def _greatest(gradient: Floats) -> float:
-    return float(np.abs(gradient).max(initial=0.0))
-
-
-class _Taken(NamedTuple):
-    """A step that was taken: how far, by how much the gradient turned, and the inner product of both."""
-
-    moved: Floats
-    turned: Floats
-    curvature: float
-
-
-def _direction(gradient: Floats, earlier: deque[_Taken]) -> Floats:
-    """The two-loop recursion: minus an estimate of the inverse Hessian times the gradient."""
-    if not earlier:
-        return -gradient * min(1.0, 1.0 / max(_greatest(gradient), 1e-12))
-    direction, factors = gradient.copy(), []
-    for step in reversed(earlier):
-        factor = product(step.moved, direction) / step.curvature
-        factors.append(factor)
-        direction -= factor * step.turned
-    last = earlier[-1]
-    direction *= last.curvature / product(last.turned, last.turned)
-    for step, factor in zip(earlier, reversed(factors), strict=True):
-        direction += (factor - product(step.turned, direction) / step.curvature) * step.moved
-    return -direction
-
-
-def _step(
-    function: Callable[[Floats], tuple[float, Floats]], point: Floats, value: float, direction: Floats, slope: float
-) -> tuple[float, float, Floats] | None:
-    """How far to go so that the function decreases enough, with its value and gradient there."""
-    length = 1.0
-    for _ in range(_TRIALS):
-        trial_value, gradient = function(point + length * direction)
-        if math.isfinite(trial_value) and trial_value <= value + _ENOUGH * length * slope:
-            return length, trial_value, gradient
-        length *= _SHORTER
-    return None
-
-
 ENTROPY = 0.1  # λ, times the median σ
 CLOSE = 0.05  # deviations of its noise: how far measured counts may be from the minimum in the end
 ROUGH = 0.03  # and between rounds, where more is measured anyway
 STEPS, ROUGH_STEPS = 800, 25
+_TRIALS = 24  # of lengths of a step, at most
 _ROUGH_GAIN = 0.3  # of the objective, times λ: a step that gains less is not followed by another between rounds
 
 
@@ -269,16 +171,27 @@ def fit(
     tree = JunctionTree.from_groups(sizes, [*(measurement.columns for measurement in parts), *fixed, *together])
     entropy = ENTROPY / float(np.median([measurement.sigma for measurement in parts]))
     objective = _Objective(tree, parts, total, fixed, entropy)
-    optimum = minimum(
+    close, steps = (ROUGH, ROUGH_STEPS) if rough else (CLOSE, STEPS)
+    last = math.inf
+
+    def gains_enough(intermediate_result: Any) -> None:
+        nonlocal last
+        if rough and last - intermediate_result.fun < _ROUGH_GAIN * entropy:
+            raise StopIteration
+        last = intermediate_result.fun
+
+    optimum = optimizer().minimize(
         objective,
         objective.beginning(start or {}),
-        tolerance=(ROUGH if rough else CLOSE) / entropy**0.5,
-        steps=ROUGH_STEPS if rough else STEPS,
-        least_gain=_ROUGH_GAIN * entropy if rough else 0.0,
+        jac=True,
+        method="L-BFGS-B",
+        callback=gains_enough,
+        options={"gtol": close / entropy**0.5, "ftol": 0.0, "maxiter": steps, "maxfun": _TRIALS * steps},
     )
-    factors = objective.factors(optimum.point)
+    factors = objective.factors(optimum.x)
     calibrated, _ = tree.calibrate(with_zeros(factors, fixed))
-    return Fitted(factors, calibrated, total, optimum.steepness * entropy**0.5, optimum.converged, optimum.steps)
+    distance = float(np.abs(optimum.jac).max(initial=0.0)) * entropy**0.5
+    return Fitted(factors, calibrated, total, distance, distance <= close, optimum.nit)
 
 
 def with_zeros(factors: Mapping[Columns, Floats], zeros: Mapping[Columns, Floats]) -> dict[Columns, Floats]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
+from giveortake import codec
 from giveortake.answers.terms import CAP_TERMS
 from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.exact import decimal, positive, whole
@@ -22,16 +23,21 @@ from giveortake.session.kinds.learning_data import served_to_asker
 from giveortake.session.kinds.runs import BoundPlan, NoisyTable, PlannedRun, Run
 from giveortake.session.requests import Request, request
 from giveortake.session.session import mechanism_of
-from giveortake.synth.columns import declared_edges, fine_edges, key_column, model_column, quantile_edges, stated_bins
-from giveortake.synth.constraints import (
+from giveortake.synth.columns import (
     FunctionalDependency,
     Never,
+    declared_edges,
+    fine_edges,
+    key_column,
+    model_column,
+    quantile_edges,
+    stated_bins,
     written_zero,
     zero_factors,
     zero_of,
-    zero_to_json,
 )
 from giveortake.synth.junction_tree import cells_of
+from giveortake.synth.maximum_likelihood import optimizer
 from giveortake.synth.model import Model
 from giveortake.synth.rounds import (
     FOR_SELECTION,
@@ -59,7 +65,7 @@ if TYPE_CHECKING:
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.quotes import Quote
     from giveortake.session.session import Session
-    from giveortake.synth.constraints import Zero
+    from giveortake.synth.columns import Zero
     from giveortake.synth.model import ModelColumn
 
 
@@ -224,6 +230,7 @@ class SynthesisRequest(Request):
         return terms
 
     def bind(self, mechanism: InteractiveMechanism, _terms: Terms) -> BoundPlan:
+        optimizer()  # without scipy nothing is charged
         relation = mechanism.origin.relations[self.table]
 
         def plan(spend: Spend) -> PlannedRun:
@@ -280,7 +287,7 @@ class Synthesis:
                 for column_name, count in by_quantiles.items()
             },
             "wanted": None if wanted is None else [[*wanted_table, weight] for wanted_table, weight in wanted.items()],
-            "zeros": [zero_to_json(zero) for zero in zeros],
+            "zeros": [codec.write(zero) for zero in request.zeros],
         }
         description = f"a synthetic table of {', '.join(names)}"
         listed = [column.name for column in declared if column is not None and column.categories is not None]

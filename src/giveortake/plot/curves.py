@@ -1,8 +1,9 @@
-"""Charts of guarantees and budgets.
+"""Charts of guarantees, of budgets, and of errors.
 
-- What a guarantee means: beliefs, attackers, groups, many releases, accuracy.
-- The two figures of [Lal20]: what a guarantee does to beliefs, and what it costs in precision.
+- What a guarantee means: beliefs, attackers, groups, many releases, accuracy; the margin of a poll.
 - What is left of budgets, charge by charge.
+- How exact many tables are: those of a workload, and those of a synthetic table.
+- The error of a count against the cap on a person's rows: what the noise adds, and what is cut.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from giveortake import accounting, mechanisms
+from giveortake.answers.terms import least_error
 from giveortake.errors import InvalidParameter, Unprovable
-from giveortake.exact import Number, decimal, percent, positive, whole
-from giveortake.plot.theme import COLOURS, DASHES, altair, finished, lines, save
+from giveortake.exact import Number, counted, decimal, percent, positive, spendable, whole
+from giveortake.plot.theme import COLOURS, altair, finished, lines, save
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, events
 from giveortake.privacy.guarantee import FAILURE, beliefs
 
@@ -38,6 +40,7 @@ _DENSE = sorted(
     {*(Fraction(k, 100) for k in range(101)), *(Fraction(k, 1000) for k in (*range(1, 30, 2), *range(971, 1000, 2)))}
 )  # shares, closer together near 0 and 1, where curves are steep
 _SHOWN_DELTA = 1e-10
+_FINEST = 0.0005  # margin of a share
 _PEOPLE, _SHARES = [100, 1000, 10_000, 100_000, 1_000_000], [1, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6, 1e-7]
 
 
@@ -70,11 +73,11 @@ def tradeoff(promises: Promises = EPSILONS) -> Any:
     listed = _promises(promises)
     points = sorted({*_DENSE, *(_kink(promise) for promise in listed)})
     rows = [
-        {"fpr": float(fpr), "tpr": float(promise.membership_inference(fpr)), "promise": name(promise), "side": "roc"}
+        {"fpr": float(fpr), "tpr": float(promise.membership_inference(fpr)), "promise": name(promise)}
         for promise in listed
         for fpr in points
     ]
-    rows += [{"fpr": end, "tpr": end, "promise": "pure guessing", "side": "roc"} for end in (0.0, 1.0)]
+    rows += [{"fpr": end, "tpr": end, "promise": "pure guessing"} for end in (0.0, 1.0)]
     share = alt.Axis(format="%")
     return lines(
         rows,
@@ -100,7 +103,7 @@ def groups(promise: Guarantee | Number = 1, sizes: Sequence[int] = tuple(range(1
                 bounds = None
             cautious = cautious or (bounds is not None and bounds[2] is not None)
             high = Fraction(1) if bounds is None else bounds[1]
-            rows.append({"size": size, "high": float(high), "before": f"{percent(prior)} before", "side": "high"})
+            rows.append({"size": size, "high": float(high), "before": f"{percent(prior)} before"})
     return lines(
         rows,
         x=alt.X("size:Q", title="people who belong together", axis=alt.Axis(tickMinStep=1)),
@@ -122,7 +125,7 @@ def composition(epsilon: Number = "0.1", *, delta: Number = "1e-6", releases: Se
         for method, words in METHODS.items():
             guarantee = accounting.compose([event] * times, delta=delta, method=method)  # type: ignore[arg-type]  # (one of the names there are)
             total = guarantee.epsilon  # type: ignore[attr-defined]  # (at a δ, it has an ε)
-            rows.append({"releases": times, "epsilon": float(total), "method": words, "side": "one"})
+            rows.append({"releases": times, "epsilon": float(total), "method": words})
     return lines(
         rows,
         x=alt.X("releases:Q", title="releases about the same people"),
@@ -145,7 +148,7 @@ def accuracy(epsilons: Iterable[Number] = ("0.01", "0.1", 1, 10), people: Sequen
         for count in counts:
             share = margin / count
             if share <= 1:
-                rows.append({"people": count, "share": share, "epsilon": f"ε = {decimal(epsilon)}", "side": "one"})
+                rows.append({"people": count, "share": share, "epsilon": f"ε = {decimal(epsilon)}"})
     return lines(
         rows,
         x=alt.X(
@@ -179,7 +182,7 @@ def profile(promises: Promises = EPSILONS, *, most: Number = 6) -> Any:
         for epsilon in sorted(ends):
             height = float(promise.delta_at(epsilon))
             if height >= _SHOWN_DELTA:
-                rows.append({"epsilon": float(epsilon), "delta": height, "promise": name(promise), "side": "one"})
+                rows.append({"epsilon": float(epsilon), "delta": height, "promise": name(promise)})
     return lines(
         rows,
         x=alt.X("epsilon:Q", title="ε"),
@@ -243,91 +246,25 @@ def _promises(promises: Promises) -> list[Guarantee]:
     return [promise if isinstance(promise, Guarantee) else PureDP(promise) for promise in listed]
 
 
-_POLL_STEPS = 100
-_DASHES = [[1, 0], [8, 3], [3, 3], [1, 3], [10, 3, 2, 3], [6, 2, 2, 2, 2, 2]]  # they differ without colour
-_GREYS = ["#000000", "#222222", "#444444", "#666666", "#777777", "#888888"]
-_FINEST = 0.0005
-_SIZE = {"width": 420, "height": 320}
-
-
-def poll_beliefs(epsilons: Sequence[Number]) -> Any:
-    """Figure 1: between which bounds a belief moves, for every prior belief and several ε [Lal20, eq. 5].
-
-    >>> type(gt.plot.poll_beliefs([1, 2])).__name__
-    'Chart'
-    """
-    altair = _altair()
-    names = [f"ε = {decimal(Fraction(str(epsilon)))}" for epsilon in epsilons]
-    rows = []
-    for name, epsilon in zip(names, epsilons, strict=True):
-        promise = None if Fraction(str(epsilon)) == 0 else PureDP(epsilon)
-        for step in range(_POLL_STEPS + 1):
-            prior = Fraction(step, _POLL_STEPS)
-            low, high = (prior, prior) if promise is None else promise.posterior(prior)
-            rows += [
-                {"prior": float(prior), "posterior": float(end), "promise": name, "end": f"{name} {side}"}
-                for side, end in (("low", low), ("high", high))
-            ]
-    return (
-        altair.Chart(altair.Data(values=rows))
-        .mark_line(strokeWidth=1.6)
-        .encode(
-            x=altair.X("prior:Q", title="belief before", scale=altair.Scale(domain=[0, 1])),
-            y=altair.Y("posterior:Q", title="belief after: lowest and highest", scale=altair.Scale(domain=[0, 1])),
-            detail="end:N",
-            strokeDash=_dashes(altair, names),
-            color=_greys(altair, names),
-        )
-        .properties(**_SIZE)
-    )
-
-
 def uncertainty(curves: Mapping[str, Sequence[tuple[int, float]]]) -> Any:
-    """Figure 2: how wide an interval is for every number of respondents; one curve for each promise.
+    """The margin of a share against the number of respondents: one line for each promise.
 
     >>> type(gt.plot.uncertainty({"ε = 1": [(100, 0.2), (1_000, 0.06)]})).__name__
     'Chart'
     """
-    altair = _altair()
-    names = list(curves)
+    alt = altair()
     rows = [{"n": n, "margin": margin, "promise": name} for name, points in curves.items() for n, margin in points]
-    return (
-        altair.Chart(altair.Data(values=rows))
-        .mark_line(strokeWidth=1.6, clip=True)
-        .encode(
-            x=altair.X("n:Q", title="respondents", scale=altair.Scale(type="log"), axis=_decades(altair, 1, 9, ",.0f")),
-            y=altair.Y(
-                "margin:Q",
-                title="margin of the share, ±",
-                scale=altair.Scale(type="log", domain=[_FINEST, 1]),
-                axis=_decades(altair, -6, 1, "~g"),
-            ),
-            strokeDash=_dashes(altair, names),
-            color=_greys(altair, names),
-        )
-        .properties(**_SIZE)
+    across = alt.Axis(values=[10**power for power in range(1, 9)], format=",.0f")
+    up = alt.Axis(values=[10.0**power for power in range(-6, 1)], format="~g")
+    return lines(
+        rows,
+        x=alt.X("n:Q", title="respondents", scale=alt.Scale(type="log"), axis=across),
+        y=alt.Y("margin:Q", title="margin, ±", scale=alt.Scale(type="log", domain=[_FINEST, 1]), axis=up),
+        by="promise",
+        order=list(curves),
+        title="How exact a share can be",
+        clip=True,
     )
-
-
-def _altair() -> Any:
-    import altair  # noqa: PLC0415 (heavy)
-
-    return altair
-
-
-def _decades(altair: Any, first: int, end: int, form: str) -> Any:
-    return altair.Axis(values=[10.0**power for power in range(first, end)], format=form)
-
-
-def _dashes(altair: Any, names: list[str]) -> Any:
-    dashes = [_DASHES[index % len(_DASHES)] for index in range(len(names))]
-    scale = altair.Scale(domain=names, range=dashes)
-    return altair.StrokeDash("promise:N", title=None, sort=names, scale=scale, legend=altair.Legend(symbolSize=1600))
-
-
-def _greys(altair: Any, names: list[str]) -> Any:
-    greys = [_GREYS[index % len(_GREYS)] for index in range(len(names))]
-    return altair.Color("promise:N", title=None, sort=names, scale=altair.Scale(domain=names, range=greys))
 
 
 class Budgets(Protocol):
@@ -359,18 +296,136 @@ def burn_down(ledger: Budgets) -> Any:
         points = [(number, float(1 - share)) for number, share in used[level.number]]
         points.append((last, points[-1][1]))  # the line goes on to the last entry
         rows += [{"entry": number, "left": left, "level": f"{level.kind} {level.name}"} for number, left in points]
-    names = [f"{level.kind} {level.name}" for level in levels]
-    legend = alt.Legend(title=None, symbolStrokeWidth=2, symbolSize=400, labelLimit=260)
-    colours = alt.Scale(domain=names, range=[COLOURS[index % len(COLOURS)] for index in range(len(names))])
-    dashes = alt.Scale(domain=names, range=[list(DASHES[index % len(DASHES)]) for index in range(len(names))])
+    return lines(
+        rows,
+        x=alt.X("entry:Q", title="entry of the ledger", axis=alt.Axis(tickMinStep=1)),
+        y=alt.Y("left:Q", title="left of the budget", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
+        by="level",
+        order=[f"{level.kind} {level.name}" for level in levels],
+        title="What is left of each budget",
+        interpolate="step-after",
+    )
+
+
+_MOST = 40  # tables; of more some are shown, in equal steps
+
+
+def workloads(lines: Sequence[Mapping[str, Any]], *, title: str | None = None) -> Any:
+    """A chart of the standard deviation of a cell of every table, the least first; of many tables, of some of them.
+
+    >>> from importlib.resources import files
+    >>> visits = files("giveortake") / "data" / "visits.csv"
+    >>> known = {"region": ["north", "east"], "reason": ["pain", "cough"]}
+    >>> s = gt.protect(visits, unit="person_id", budget=gt.ZCDP(1), domains=known, rows_per_person=4)
+    >>> quote = s.workload(gt.workload.marginals(["region", "reason"])).quote(rho="1/10")
+    >>> type(gt.plot.workloads(quote.lines)).__name__
+    'Chart'
+    """
+    ordered = sorted((line for line in lines if line["of"] == "n"), key=lambda line: line["sd"])
+    ways = {"sd": "planned together", "equal_sd": "an equal split"}
+    dots = [
+        (" × ".join(line["table"]) or "total", way, line[column])
+        for line in _some(ordered)
+        for column, way in ways.items()
+    ]
+    rms = [math.sqrt(sum(line[column] ** 2 for line in ordered) / len(ordered)) for column in ways]
+    tables = counted(len(ordered), "table")
+    default_title = f"Noise in a cell of {tables}: deviation {rms[0]:,.4g} rows, {rms[1]:,.4g} by an equal split"
+    return _dots(
+        dots,
+        dict(zip(ways.values(), ("circle", "diamond"), strict=True)),
+        "standard deviation of a cell, in rows",
+        title or default_title,
+    )
+
+
+def predicted_errors(tables: Sequence[tuple[str, bool, float]], *, title: str | None = None) -> Any:
+    """A chart of predicted total variation distances (name, whether measured, distance), measured tables first.
+
+    >>> type(gt.plot.predicted_errors([("age × sex", True, 0.01), ("age × town", False, 0.04)])).__name__
+    'Chart'
+    """
+    ordered = sorted(tables, key=lambda table: (not table[1], table[2]))
+    dots = [(name, "measured" if measured else "not measured (≥)", error) for name, measured, error in _some(ordered)]
+    count, were = sum(is_measured for _, is_measured, _ in ordered), "was" if len(ordered) == 1 else "were"
+    default_title = f"Predicted errors: {count} of {counted(len(ordered), 'table')} {were} measured"
+    ways = {"measured": "circle", "not measured (≥)": "triangle-right"}
+    return _dots(dots, ways, "predicted total variation distance", title or default_title)
+
+
+def _some(ordered: list[Any]) -> list[Any]:
+    return ordered[:: max(1, math.ceil(len(ordered) / _MOST))]
+
+
+def _dots(dots: list[tuple[str, str, float]], shapes: dict[str, str], measure: str, title: str) -> Any:
+    """A row for each table, and a dot for each way; ways that do not occur are not in the legend."""
+    alt = altair()
+    names = list(dict.fromkeys(name for name, _, _ in dots))
+    ways = {
+        way: (shape, colour)
+        for (way, shape), colour in zip(shapes.items(), COLOURS[2:0:-1], strict=True)
+        if way in {used_way for _, used_way, _ in dots}
+    }
+    shape, colour = (alt.Scale(domain=list(ways), range=[style[index] for style in ways.values()]) for index in (0, 1))
     chart = (
-        alt.Chart(alt.Data(values=rows))
-        .mark_line(interpolate="step-after", strokeWidth=2)
+        alt.Chart(alt.Data(values=[{"table": name, "way": way, "much": amount} for name, way, amount in dots]))
+        .mark_point(filled=True, size=60, opacity=1)
         .encode(
-            x=alt.X("entry:Q", title="entry of the ledger", axis=alt.Axis(tickMinStep=1)),
-            y=alt.Y("left:Q", title="left of the budget", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
-            color=alt.Color("level:N", scale=colours, legend=legend, sort=names),
-            strokeDash=alt.StrokeDash("level:N", scale=dashes, legend=legend, sort=names),
+            x=alt.X("much:Q", title=measure, scale=alt.Scale(zero=True)),
+            y=alt.Y("table:N", title=None, sort=names, axis=alt.Axis(labelLimit=260, grid=True)),
+            color=alt.Color("way:N", title=None, sort=list(ways), scale=colour),
+            shape=alt.Shape("way:N", title=None, sort=list(ways), scale=shape),
         )
     )
-    return finished(chart, "What is left of each budget")
+    return finished(chart, title).properties(height=max(120, 18 * len(names)))
+
+
+_TICKS = [0, *(10**power for power in range(13))]
+_BAND = "rows cut, at least and at most"
+_PARTS = {"noise": "margin of the noise", "bias": "rows cut, about", "error": "both together"}
+
+
+class Sizes(Protocol):
+    """What a chart needs of a profile."""
+
+    @property
+    def table(self) -> str:
+        """The table that the profile describes."""
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The ε that the profile cost."""
+
+    def lines(self, epsilon: Number | None = None) -> list[dict[str, float]]:
+        """Noise and bias for every cap on rows."""
+
+
+def caps(profile: Sizes, *, epsilon: Number | None = None, title: str | None = None) -> Any:
+    """A chart of noise and bias of COUNT(*) for every cap on rows, at `epsilon` or at the profile's ε."""
+    alt = altair()
+    tried = profile.lines(epsilon)
+    rows = [{"cap": line["cap"], "rows": line[part], "part": name} for part, name in _PARTS.items() for line in tried]
+    axis = alt.Axis(values=[line["cap"] for line in tried], labelOverlap=True)  # whole rows, not what lies between
+    cap = alt.X("cap:Q", title="rows of a person that count", scale=alt.Scale(type="log", base=2), axis=axis)
+    most = max(line["error"] for line in tried)
+    band = [{"part": _BAND, "cap": line["cap"], "low": line["low"], "high": min(line["high"], most)} for line in tried]
+    legend = alt.Legend(title=None, symbolType="square", symbolOpacity=0.15, symbolSize=200, labelLimit=260)
+    fill = alt.Fill("part:N", scale=alt.Scale(domain=[_BAND], range=[COLOURS[1]]), legend=legend)
+    band_chart = (
+        alt.Chart(alt.Data(values=band))
+        .mark_area(opacity=0.15)
+        .encode(x=cap, y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), fill=fill)
+    )
+    best, is_open = least_error(tried)
+    spent = decimal(profile.epsilon if epsilon is None else spendable("epsilon", epsilon))
+    default_title = f"COUNT(*) of {profile.table} at ε = {spent}: the least error is at {best['cap']:,.0f} rows"
+    default_title += ", the last cap tried: a larger one may be better" * is_open
+    drawn = lines(
+        rows,
+        x=cap,
+        y=alt.Y("rows:Q", title="rows", scale=alt.Scale(type="symlog"), axis=alt.Axis(values=_TICKS)),
+        by="part",
+        order=list(_PARTS.values()),
+        title="",
+    )
+    return finished(band_chart + drawn, title or default_title)
