@@ -20,8 +20,8 @@ import giveortake as gt
 from giveortake.compile import Caps, Spend
 from giveortake.session.session import mechanism_of
 from giveortake.workload.bound_workload import BoundWorkload, Layout
+from giveortake.workload.designs import least_noise
 from giveortake.workload.measurement import measured
-from giveortake.workload.residuals import least_noise
 
 if TYPE_CHECKING:
     from giveortake.session import Quote, Session

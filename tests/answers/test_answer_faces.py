@@ -14,8 +14,8 @@ from rich.console import Console
 import giveortake as gt
 from cases import all_cases
 from giveortake.answers import Answer, Column
+from giveortake.answers.render import number_text, shown_with_margin
 from giveortake.answers.terms import Confidence
-from giveortake.answers.text import number_text, shown_with_margin
 from giveortake.hints import rendered
 
 

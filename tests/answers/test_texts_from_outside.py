@@ -11,7 +11,7 @@ from rich.console import Console
 
 from cases import all_cases
 from giveortake.answers import Answer, Column
-from giveortake.answers.text import printable
+from giveortake.answers.render import printable
 
 EVIL = {
     "clears the screen": "red\x1b[2J",

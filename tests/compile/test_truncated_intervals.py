@@ -7,8 +7,8 @@ from scipy import stats
 
 from cases import all_cases
 from giveortake.compile.intervals import truncated_interval
-from giveortake.compile.noisy_measures import Decided
-from giveortake.mechanisms.additive import LaplaceTail, NormalTail, Tail
+from giveortake.compile.measures import Decided
+from giveortake.mechanisms.tails import LaplaceTail, NormalTail, Tail
 
 LAWS = [
     (NormalTail(4.8), 28),

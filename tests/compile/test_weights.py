@@ -19,9 +19,8 @@ from giveortake.compile import Measurement, Release, Spend, combined, evaluated
 from giveortake.compile.design import plain_design, vectors
 from giveortake.compile.formulas import Linear, Ratio
 from giveortake.compile.measurement import prepared
-from giveortake.compile.measures import PLAIN, MissingCount, Side
-from giveortake.compile.noisy_measures import without_data
-from giveortake.mechanisms import additive as tails
+from giveortake.compile.measures import PLAIN, MissingCount, Side, without_data
+from giveortake.mechanisms import tails
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
 from inside import engine_of, measured

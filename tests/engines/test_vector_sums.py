@@ -16,7 +16,7 @@ import giveortake as gt
 from engine_places import EVERYWHERE, place
 from giveortake.engines import Component, Engine, KeyColumn, Quantum, Sample, Summand, VectorSum
 from giveortake.engines.duckdb import fast_paths
-from giveortake.engines.sql import vector_statements
+from giveortake.engines.sql import statements
 from giveortake.errors import QueryRefused
 from giveortake.plan import Call, ColumnReference, Filter, Literal, Relation
 from giveortake.session.session import mechanism_of
@@ -170,9 +170,9 @@ def test_too_many_rows_for_doubles_or_arrays_are_added_up_in_integers_and_a_pers
     with session(pl.DataFrame(ROWS), person=person) as s:
         for bound in BOUNDS:
             for asked in list(shapes(mechanism_of(s).origin.relations["rows"], bound).values())[:2]:
-                assert vector_statements.fits_doubles(asked)
+                assert statements.fits_doubles(asked)
                 with monkeypatch.context() as patch:
-                    patch.setattr(vector_statements, "_EXACT", 3)
+                    patch.setattr(statements, "_EXACT", 3)
                     patch.setattr(fast_paths, "MOST_ROWS", 3)
                     assert answer(engine_of(s), asked) == expected(asked, of_few)
                     patch.setattr("giveortake.engines.duckdb.engine.fits_doubles", lambda _: False)

@@ -162,7 +162,7 @@ def test_what_was_not_requested_is_not_decided(tmp_path: Path) -> None:
 def test_requests_that_are_done_are_forgotten_but_the_last_and_checkpoints_say_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("giveortake.ledger.state.state.DONE", 3)
+    monkeypatch.setattr("giveortake.ledger.chain.state.DONE", 3)
     place = FilePlace(tmp_path)
     with place.open(every=7) as ledger:
         clinic(ledger)
@@ -184,7 +184,7 @@ def test_requests_that_are_done_are_forgotten_but_the_last_and_checkpoints_say_t
 def test_what_an_analyst_reads_of_their_requests_depends_on_nobody_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("giveortake.ledger.state.state.DONE", 2)
+    monkeypatch.setattr("giveortake.ledger.chain.state.DONE", 2)
     with FilePlace(tmp_path).open() as ledger:
         clinic(ledger)
         for analyst, number in [("ann", 0), *(("bob", each) for each in range(5))]:
@@ -200,7 +200,7 @@ def test_what_an_analyst_reads_of_their_requests_depends_on_nobody_else(
 def test_an_analyst_of_whom_many_large_spends_wait_asks_for_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("giveortake.ledger.rules.approvals._WAITING", 2)
+    monkeypatch.setattr("giveortake.ledger.approvals._WAITING", 2)
     with FilePlace(tmp_path).open() as ledger:
         clinic(ledger)
         for number in range(2):

@@ -19,10 +19,10 @@ from ledger_places import Place, place
 
 from giveortake.errors import GiveOrTakeError
 from giveortake.ledger import Charge, Ledger, restore
+from giveortake.ledger.chain.checkpoints import checkpoint_of
 from giveortake.ledger.chain.entries import canonical
+from giveortake.ledger.chain.state import State
 from giveortake.ledger.opening import opened
-from giveortake.ledger.state.checkpoints import checkpoint_of
-from giveortake.ledger.state.state import State
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace, Pure
 from tiers import tiered
@@ -170,7 +170,7 @@ def test_what_an_export_writes_anew_has_its_indexes_and_makes_checkpoints(place:
 
 def test_a_checkpoint_of_another_shape_is_left_aside(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that another version wrote, whose states know other things: everything is read instead."""
-    from giveortake.ledger.state import checkpoints as module  # noqa: PLC0415 (to be changed)
+    from giveortake.ledger.chain import checkpoints as module  # noqa: PLC0415 (to be changed)
 
     with place.open(every=EVERY) as ledger:
         fill(ledger)

@@ -114,7 +114,7 @@ def test_on_a_server_nobody_is_misled_either(server: str) -> None:
 
 def old_key(place: Place) -> tuple[int, int, bytes]:
     """The row by which the first key is found, long before the last checkpoint."""
-    from giveortake.ledger.chain.index import bucket_of, name_of  # noqa: PLC0415 (what the attacker uses)
+    from giveortake.ledger.chain.entries import bucket_of, name_of  # noqa: PLC0415 (what the attacker uses)
 
     name = name_of("key", None, "0")
     ((number,),) = place.sql("SELECT number FROM finds WHERE name = ?", name)
@@ -146,7 +146,7 @@ def test_an_index_that_was_changed_misleads_nobody(attacked: Place, attack: str)
 
 def test_a_settled_reservation_is_never_answered_a_second_time(attacked: Place) -> None:
     """Without its row it would look unanswered: fresh noise for an old charge."""
-    from giveortake.ledger.chain.index import name_of  # noqa: PLC0415 (what the attacker uses)
+    from giveortake.ledger.chain.entries import name_of  # noqa: PLC0415 (what the attacker uses)
 
     _, number, _ = old_key(attacked)
     attacked.sql("DELETE FROM finds WHERE name = ?", name_of("settled", number))

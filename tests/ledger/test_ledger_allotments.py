@@ -28,7 +28,7 @@ from giveortake.errors import (
 from giveortake.ledger import Charge, Ledger
 from giveortake.ledger import open as open_ledger
 from giveortake.ledger.chain.entries import canonical, digest
-from giveortake.ledger.state.verification import Replay
+from giveortake.ledger.verification import Replay
 from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP
 from giveortake.privacy.events import Gaussian, Laplace, Pure
 from tiers import tiered
@@ -126,7 +126,7 @@ def test_an_allotment_stays_of_its_kind(whole: Guarantee, granted: Guarantee, ot
 
 
 def test_a_chain_in_which_an_allotment_became_another_kind_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("giveortake.ledger.rules.budgets.require_same_kind", lambda *_: None)
+    monkeypatch.setattr("giveortake.ledger.budgets.require_same_kind", lambda *_: None)
     with open_ledger(":memory:") as ledger:
         begin(ledger, RenyiDP({32: 3}))
         ann = ledger.analyst("ann", datasets=["d"], budget=PureDP(2))

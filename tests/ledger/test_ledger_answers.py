@@ -23,7 +23,7 @@ from giveortake.errors import (
 )
 from giveortake.ledger import Charge, Ledger
 from giveortake.ledger import open as open_ledger
-from giveortake.ledger.rules.reservations import ALIASES
+from giveortake.ledger.reservations import ALIASES
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace, Pure
 from tiers import tiered

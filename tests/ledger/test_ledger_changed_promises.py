@@ -59,7 +59,7 @@ def test_what_an_approximate_promise_set_aside_is_charged_to_another_kind_of_pro
 
 
 def test_a_chain_that_forgot_what_was_set_aside_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("rules.budgets", "state.state"):
+    for module in ("budgets", "chain.state"):
         monkeypatch.setattr(f"giveortake.ledger.{module}.charged_for", lambda level: level.granted)
     with open_ledger(":memory:") as ledger:
         begin(ledger, ApproxDP(1, "1e-6"))
@@ -84,7 +84,7 @@ def test_a_data_set_is_capped_before_it_is_granted_and_not_after(whole: Guarante
         (other,) = (level for level in ledger.levels() if level.name == "e")
         ledger.change_budget(other, whole, reason="a cap of what nobody was granted")
         ledger.verify()
-        monkeypatch.setattr("giveortake.ledger.rules.budgets.require_ungranted", lambda *_: None)
+        monkeypatch.setattr("giveortake.ledger.budgets.require_ungranted", lambda *_: None)
         ledger.change_budget(data, PureDP(1), reason="a cap")
         with pytest.raises(LedgerDamaged):
             ledger.verify()

@@ -22,8 +22,8 @@ from giveortake import cli
 from giveortake.cli.ledger import print_failures
 from giveortake.errors import AllowanceExceeded, FailureCause, InvalidParameter, LedgerMismatch
 from giveortake.ledger import Charge, Ledger, restore
-from giveortake.ledger.rules import reservations as failures_module
-from giveortake.ledger.rules.reservations import bits_of
+from giveortake.ledger import reservations as failures_module
+from giveortake.ledger.reservations import bits_of
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace, Pure
 

@@ -12,13 +12,11 @@ import pytest
 from checkpointed_ledger import EVERY, checkpoints, fill
 
 from giveortake.errors import LedgerDamaged
-from giveortake.ledger import Ledger
-from giveortake.ledger.chain.entries import Entry, entry
-from giveortake.ledger.chain.index import Sieve
+from giveortake.ledger import Ledger, verification
+from giveortake.ledger.chain.entries import Entry, Sieve, entry
 from giveortake.ledger.chain.store import Tables
 from giveortake.ledger.opening import opened
-from giveortake.ledger.state import verification
-from giveortake.ledger.state.verification import Replay
+from giveortake.ledger.verification import Replay
 
 CHARGES = 24
 NEVER = 10**9

@@ -17,7 +17,7 @@ from ledger_places import place_of_rules as place
 
 import giveortake as gt
 from giveortake.ledger import Charge
-from giveortake.ledger.rules.reservations import Pace, beat
+from giveortake.ledger.reservations import Pace, beat
 from giveortake.privacy.events import Laplace
 from waiting import until
 
@@ -53,7 +53,7 @@ def test_answers_draws_and_failures_are_written_at_one_moment_however_long_they_
         clock.now += seconds
 
     monkeypatch.setattr(
-        "giveortake.ledger.rules.reservations.time", SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep)
+        "giveortake.ledger.reservations.time", SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep)
     )
     with gt.ledger.open(":memory:") as ledger:
         ledger.population("people", budget=gt.PureDP(9), failures=9)
@@ -126,6 +126,6 @@ def test_whoever_finds_a_charge_whose_executor_is_gone_goes_on_at_a_beat_too(pla
 def test_a_beat_may_be_counted_from_another_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     clock = SimpleNamespace(monotonic=lambda: 100.3, sleep=slept.append)
-    monkeypatch.setattr("giveortake.ledger.rules.reservations.time", clock)
+    monkeypatch.setattr("giveortake.ledger.reservations.time", clock)
     Pace(2.0).wait(since=100.0)
     assert [round(each, 6) for each in slept] == [0.7]

@@ -11,8 +11,8 @@ from ledger_places import Place, place
 
 from giveortake.errors import LedgerDamaged, LedgerRolledBack, LedgerTooNew, LedgerUnavailable
 from giveortake.ledger import Charge, Ledger
+from giveortake.ledger.chain.state import KINDS
 from giveortake.ledger.opening import opened
-from giveortake.ledger.state.state import KINDS
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
 

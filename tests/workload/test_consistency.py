@@ -8,7 +8,7 @@ import numpy as np
 
 from cases import all_cases
 from giveortake.workload.bound_workload import Layout
-from giveortake.workload.consistency import consistent_tables, rising
+from giveortake.workload.results import consistent_tables, rising
 
 SIZES = (3, 4, 5, 2)
 PAIRS: list[tuple[int, ...]] = list(itertools.combinations(range(4), 2))

@@ -17,8 +17,8 @@ from giveortake.mechanisms import Gaussian, marginals
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
 from giveortake.workload.bound_workload import BoundWorkload
+from giveortake.workload.designs import ResidualDesign
 from giveortake.workload.measurement import measured
-from giveortake.workload.residuals import ResidualDesign
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

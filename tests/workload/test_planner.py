@@ -11,7 +11,7 @@ import pytest
 from cases import all_cases
 from giveortake.mechanisms.marginals import cell_variance
 from giveortake.workload.bound_workload import Layout
-from giveortake.workload.residuals import goal_weights, least_noise
+from giveortake.workload.designs import goal_weights, least_noise
 
 
 def _all_up_to(attributes: int, most: int) -> list[tuple[int, ...]]:

@@ -22,8 +22,8 @@ from giveortake.mechanisms import Gaussian, Laplace, marginals
 from giveortake.mechanisms.marginals import Residual
 from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.session import Session
+from giveortake.workload.designs import ResidualDesign
 from giveortake.workload.measurement import WorkloadMeasurement, WorkloadRelease
-from giveortake.workload.residuals import ResidualDesign
 
 SCHEMA: dict[str, Any] = {"name": pl.String, "ill": pl.Boolean, "r": pl.String, "c": pl.Int64, "w": pl.Int64}
 DOMAINS: dict[str, Any] = {

@@ -1,10 +1,4 @@
-"""Terms of a request: contribution bounds, spends and confidence, as keyword arguments and as values.
-
-- The keyword arguments that state an answer's price: the same for all questions.
-- The keyword arguments that cap a person's contribution, and all keyword arguments of a question.
-- How often intervals hold: each for itself, or all of an answer at once.
-- How much of a person counts, and how much of a table that leaves out: questions carry it, and answers show it.
-"""
+"""Terms of a request: contribution bounds, spends and confidence, as keyword arguments and as values."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from giveortake.answers.text import printable
+from giveortake.answers.render import printable
 from giveortake.cli import session_options
 from giveortake.cli.shell import Command, terminal
 from giveortake.exact import decimal, rough_percent

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from giveortake.answers.text import printable
+from giveortake.answers.render import printable
 from giveortake.cli import session_options
 from giveortake.cli.session_options import allotted_share, largest_question
 from giveortake.cli.shell import Command, charged_since, is_closed, report, terminal

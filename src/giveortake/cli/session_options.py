@@ -37,7 +37,7 @@ from giveortake.session.protection import table_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from giveortake.ledger.rules.budget_status import BudgetStatus
+    from giveortake.ledger.budget_status import BudgetStatus
     from giveortake.privacy import Guarantee
     from giveortake.session import Session
 

@@ -20,7 +20,7 @@ from giveortake.client.connection import Connection
 from giveortake.codec import text_of
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, did_you_mean
 from giveortake.exact import decimal, percent, read_fraction
-from giveortake.ledger.rules.releases import History, Releases
+from giveortake.ledger.releases import History, Releases
 from giveortake.plan import Catalog, PublicTable
 from giveortake.privacy import Guarantee
 from giveortake.session.session import asked_together

@@ -1,7 +1,6 @@
-"""Which measures an answer is computed from, and how the spend is split among them.
+"""Designs: which measures an answer is computed from, by which formulas, and how the spend is split among them.
 
-- How answers are computed from measures: the formula of every output, and the measures it needs, each once.
-- The shares of the spend for the measures of one answer: chosen by the question and its bounds, never by rows.
+The question and its bounds decide, never rows.
 
 Of every output let V be the variance of the noise in it, as a function of the shares w of the measures. A measure of
 share w has variance proportional to 1/w² with Laplace noise, to 1/w with Gaussian noise. For a mean between declared

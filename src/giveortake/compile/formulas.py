@@ -1,10 +1,9 @@
-"""Formulas: how columns of an answer follow from noisy measures, with intervals.
+"""Formulas: how columns of an answer follow from noisy measures, with intervals that hold with the stated confidence.
 
-- Answers from noisy measures, each with an interval that holds with the stated confidence.
-- A formula is linear in the measures, a quotient of two such, a quantile of bins, or a function of formulas. For the
-  first two the law of the noise is known and the intervals use it; for the rest the confidence is shared out.
-- Covariance, correlation and the line of least squares, from noisy moments of pairs of bounded values.
+A formula is linear in the measures, a quotient of two such, a quantile of bins, or a function of formulas. For the
+first two the distribution of the noise is known, and the intervals use it; for the rest the confidence is shared out.
 
+Covariance, correlation and the line of least squares follow from noisy moments of pairs of bounded values.
 With u = x − c and v = y − d around the middles of the bounds, over the pairs in which nothing is missing:
 cov = E[uv] − E[u]·E[v], var = E[u²] − E[u]², corr = cov / √(var x · var y), slope = cov / var x,
 intercept = E[y] − slope·E[x].
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.compile.intervals import RunningTotals
-    from giveortake.compile.noisy_measures import Combined
+    from giveortake.compile.measures import Combined
     from giveortake.compile.windows import AnswerRows
 
 

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.compile.formulas import Linear
-    from giveortake.compile.noisy_measures import Combined, Decided
-    from giveortake.mechanisms.additive import Tail
+    from giveortake.compile.measures import Combined, Decided
     from giveortake.mechanisms.mechanism import PrefixStrategy
 
     Floats: TypeAlias = npt.NDArray[np.float64]

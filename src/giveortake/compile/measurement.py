@@ -13,8 +13,7 @@ import numpy as np
 
 from giveortake import codec, exact
 from giveortake.compile.design import Measures, design, plain_design, vectors
-from giveortake.compile.measures import Inquiry, PersonCount
-from giveortake.compile.noisy_measures import Deciding, Release, arrays_from_json
+from giveortake.compile.measures import Deciding, Inquiry, PersonCount, Release, arrays_from_json
 from giveortake.compile.partition_selection import KeySearch, with_key_delta
 from giveortake.compile.sensitivity import Stability, capped, named
 from giveortake.compile.spend import charges_of, require_within

@@ -1,8 +1,6 @@
 """Partition selection in a question: how groups are discovered, and with which share of the spend.
 
-- Keys that were found in the data: their form for engines, and their order in answers.
-- `Selection`: a way to find keys in the data; the question to the engine, the noise, the threshold, and the price.
-- `KeySearch` chooses one, and its part of the spend: by the question and the spend, never by rows.
+The question and the spend decide, never rows.
 """
 
 from __future__ import annotations

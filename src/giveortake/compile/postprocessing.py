@@ -15,10 +15,10 @@ import numpy as np
 
 from giveortake.answers import Answer, Column
 from giveortake.answers.answer import Remark
-from giveortake.answers.text import number_text
+from giveortake.answers.render import number_text
 from giveortake.compile.design import Measures
 from giveortake.compile.formulas import Ratio, evaluated
-from giveortake.compile.noisy_measures import combined
+from giveortake.compile.measures import combined
 from giveortake.compile.windows import AnswerRows, in_order
 from giveortake.exact import exact_decimal
 from giveortake.plan import ColumnReference, Computed, Kind, Literal, Measured, Quotient
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from giveortake.answers.column import Kind as Face
     from giveortake.answers.terms import Confidence, LeftOut
     from giveortake.compile.measurement import Measurement
-    from giveortake.compile.noisy_measures import Combined, Release
+    from giveortake.compile.measures import Combined, Release
     from giveortake.engines import Keys
     from giveortake.plan import Question, Value
     from giveortake.privacy import Guarantee, Unit

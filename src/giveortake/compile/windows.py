@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from giveortake.compile.noisy_measures import Combined
+    from giveortake.compile.measures import Combined
     from giveortake.plan import Value, Window
     from giveortake.plan.question import Order
 

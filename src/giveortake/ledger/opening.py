@@ -1,9 +1,6 @@
 """Opening, backing up, moving and restoring a ledger.
 
-- Open a ledger that exists, or begin one where there never was one.
-- Indexes that follow from the entries, derived anew from the first one on.
-- Copying a ledger in a file for safety, or moving it to another path, disk or machine.
-- Restoring a lost ledger: the custodian records the loss in the chain, and pays for what may be forgotten.
+After a loss the custodian records it in the chain, and pays for what may be forgotten.
 """
 
 from __future__ import annotations
@@ -28,7 +25,9 @@ from giveortake.errors import (
     NotFound,
     safe_text,
 )
+from giveortake.ledger.budgets import for_group
 from giveortake.ledger.chain.chain import Chain, Filters, Transaction, clock, snapshot_of
+from giveortake.ledger.chain.checkpoints import EVERY
 from giveortake.ledger.chain.entries import (
     BEGIN,
     FORMAT,
@@ -42,20 +41,17 @@ from giveortake.ledger.chain.entries import (
     plain,
     read_entry,
 )
-from giveortake.ledger.chain.files import sync_folder
-from giveortake.ledger.chain.store import SQLiteStore, Store, silent
+from giveortake.ledger.chain.state import State
+from giveortake.ledger.chain.store import SQLiteStore, Store, silent, sync_folder
 from giveortake.ledger.chain.watermark import FileMark, Home, Mark, MemoryMark, missing, require_unremembered, unmarked
 from giveortake.ledger.ledger import Ledger
-from giveortake.ledger.rules.budgets import for_group
-from giveortake.ledger.state.checkpoints import EVERY
-from giveortake.ledger.state.state import State
-from giveortake.ledger.state.verification import Replay
+from giveortake.ledger.verification import Replay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from giveortake.ledger.chain.state import Level
     from giveortake.ledger.chain.store import Notice, Tables
-    from giveortake.ledger.state.state import Level
     from giveortake.privacy.events import Event
 
 

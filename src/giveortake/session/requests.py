@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from giveortake.compile import Caps, Spend
     from giveortake.errors import BudgetExceeded
     from giveortake.ledger import Reservation, TrialFilter
-    from giveortake.ledger.rules.budget_status import Admission
+    from giveortake.ledger.budget_status import Admission
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism

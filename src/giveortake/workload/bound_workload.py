@@ -1,9 +1,7 @@
 """A workload over a relation: attributes, cells, what one privacy unit adds to them, and the questions to engines.
 
-- Attributes: columns whose values are declared, and the rows that have a declared value in each of them.
-- The tables to ask an engine for, so that every marginal is a sum over one of them.
-- Persons of bounded L2 norm: who exceeds it is scaled down, equally in all tables of a workload.
-- The residuals that a set of marginals needs, and the weight of each residual in each marginal.
+Marginals are sums over a few tables that an engine is asked for. Persons whose L2 norm is bounded are scaled down,
+equally in all tables.
 """
 
 from __future__ import annotations

@@ -22,8 +22,16 @@ from giveortake.engines.runtime import CacheFolder, ScratchFolder, failure, out_
 from giveortake.engines.sql.dialect import single_quoted
 from giveortake.engines.sql.engine import SQLEngine, in_order_of_keys, indexes_of
 from giveortake.engines.sql.printer import bounded_name, hash_of, mark
-from giveortake.engines.sql.statements import Coded, key_weights_statement, rows_of, steps_of, total_weight
-from giveortake.engines.sql.vector_statements import fits_doubles, steps_statement, vector_statement
+from giveortake.engines.sql.statements import (
+    Coded,
+    fits_doubles,
+    key_weights_statement,
+    rows_of,
+    steps_of,
+    steps_statement,
+    total_weight,
+    vector_statement,
+)
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.plan import KeepParts, Kind, PerPerson

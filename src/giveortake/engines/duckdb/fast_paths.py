@@ -1,27 +1,16 @@
-"""Faster ways to the same integers, computed in this process from sorted or counted rows.
+"""Faster ways to the integers of `engines.sql.statements`, computed in this process from sorted or counted rows.
 
-Bounded tallies by sorting: the same integers as the statement of `statements`, several times faster.
-
-Rows come out of the engine as a person, a code and the steps of each summand. Person, code and the number of the row
+*Sorting*: rows come out of the engine as a person, a code and the steps of each summand. Person, code and row number
 are packed into one integer of 64 bits; sorted, a person's rows of a group lie side by side, and a person's groups too.
-What follows works on blocks of whole persons that stay in the processor's cache.
+What follows works on blocks of whole persons that stay in the processor's cache: the same operations on doubles, in the
+same order, as in the statement. Hashes of keys are computed here, because only persons with more keys than count need
+them. Where memory is short, the statement would write its sums to files.
 
-- Keys by sorting: for every key the number of persons that have it, or the sum of the weights that they give it.
-- The integers are those of the statement, several times faster. Person and code are packed into one integer, and sorted
-  as for tallies. Hashes are computed here, because only persons of more keys than count need them.
-- Dense vectors of persons by sorting: the same integers as the statement of `vector_statements`, several times faster.
+*Counting*: the cells of a vector with keys are sums of products by code. Doubles hold them: a product is a whole number
+of 20 bits at most, of 2²⁴ rows at most.
 
-A statement keeps a sum for each person and component, and writes them to files where memory is short. Here rows come
-out of the engine as a person and the steps of each value; sorted, a person's rows lie side by side, and what follows
-works on blocks of whole persons: sums of integers, the same operations on doubles in the same order as in the
-statement, and the check on integers.
-
-- Sums of vectors by keys, added up here: the same integers as the statement of `vector_statements`, in half the time.
-- Rows come out of the engine as the codes of their keys and their values in steps. A component's cells are the sums of
-  its products by code. Doubles hold them: a product is a whole number of 20 bits at most, of 2²⁴ rows at most.
-- Tallies of rows by few aggregates: what several summands have in common is computed once for each row.
-
-The integers are those of `giveortake.engines.sql.statements.tally_statement`, whatever the rows, because
+*Sharing*: what several summands of a tally of rows have in common is computed once for each row. The integers are those
+of `tally_statement`, whatever the rows, because
 
 - Σ (s − shift) is Σ s − shift · (how many s there are), in integers; 128 bits hold both, for each is below 2⁶³ times
   the number of rows, which is below 2⁶³ too;
@@ -42,8 +31,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, final
 import numpy as np
 
 from giveortake.engines.sql.printer import hashes_of
-from giveortake.engines.sql.statements import LESS, comparable, select_rows
-from giveortake.engines.sql.vector_statements import SMALL, fits_doubles, steps_statement
+from giveortake.engines.sql.statements import LESS, SMALL, comparable, fits_doubles, select_rows, steps_statement
 from giveortake.plan import Call, Kind, Literal
 
 if TYPE_CHECKING:

@@ -1,23 +1,14 @@
-"""Questions about long texts, answered in little memory.
-
-Which of a person's rows, keys or values count, chosen without sorting or comparing long texts.
+"""Questions about long texts, answered in little memory: no person's texts are sorted, compared or held together.
 
 DuckDB writes to disk what does not fit into memory, but not well if lines are thousands of characters long: one person
 who has stored many of them would make a question fail. So lines are copied into a table once. From then on a line is
 represented by little: its person, the hash that orders a person's lines, and a short identity. Where the border between
 lines that count and others runs between two of the same hash, their whole content decides; then these lines are read
-one after another, and no more of them are held than may count.
+one after another, and no more of them are held than may count. Relations that are grouped or ranked are made into
+tables in the same way, before a question reads them.
 
-- Keys in the order of their values, when there are too many of them to be sorted in memory.
-- Relations with long texts that are grouped or ranked, made into tables before a question reads them.
-
-DuckDB cannot always group or rank rows of thousands of characters when memory is short. So rows are copied into a
-table, which spills; short substitutes for their texts are grouped or ranked, and the rows themselves are found by
-number.
-
-- Questions about long texts, answered so that no person's texts are sorted, compared or held together.
-- Nobody can tell by an answer that it was found this way: the same rows, keys and values count as by the statements of
-  `giveortake.engines.sql.statements`. Tables that are made on the way are gone when the answer is there.
+Nobody can tell by an answer that it was computed this way: the same rows, keys and values count as by the statements of
+`giveortake.engines.sql.statements`. Tables that are made on the way are gone when the answer is there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""SQL as PostgreSQL reads it, with arithmetic that does not raise.
-
-- What PostgreSQL cannot run, as far as the question alone shows.
-- Arithmetic of doubles for PostgreSQL, which raises where others give infinity or zero.
+"""SQL as PostgreSQL reads it, with its limits, and with arithmetic that does not raise.
 
 PostgreSQL refuses a sum, product or quotient that overflows, and a product or quotient that is rounded to zero. What is
 written here asks first whether that would happen, by multiplications with powers of two that are exact and in range

@@ -1,8 +1,4 @@
-"""Spark, asked where its tables are.
-
-- Sessions of Spark: the one that a source belongs to, and one of our own beside it that no user's setting reaches.
-- Spark, where its tables are: statements run on the cluster, and nothing but aggregates comes back.
-"""
+"""Spark, asked where its tables are: statements run on the cluster, and nothing but aggregates comes back."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Discovered groups on Spark: their selection, and lists of them as tables.
-
-- Constants as Arrow tables, to be sent to Spark.
-- Lists of found keys as tables of Spark: one part of a list is held in this process at a time.
-- The statement that finds keys by weights, as Spark runs it best: a person's keys in one array.
-"""
+"""Discovered groups on Spark: lists of them as tables, and their selection by weights."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ import numpy as np
 from giveortake.engines.protocol import read_public_table
 from giveortake.engines.questions import Bins, Tally, VectorSum
 from giveortake.engines.runtime import TimeLimit, no_question
-from giveortake.engines.sql import statements, vector_statements
+from giveortake.engines.sql import statements
 from giveortake.engines.sql.printer import Printer, bounded_name
 from giveortake.engines.sql.statements import Coded
 from giveortake.errors import QueryRefused
@@ -184,7 +184,7 @@ class SQLEngine(ABC):
     def _rows_of(self, question: Asked) -> str:
         """The part of a statement whose length grows with the question."""
         if isinstance(question, VectorSum):
-            return vector_statements.vector_rows(self._printer, question)
+            return statements.vector_rows(self._printer, question)
         return statements.rows_of(self._printer, question)
 
     def tally(self, tally: Tally) -> Sensitive[list[BoundedIntegers]]:
@@ -240,7 +240,7 @@ class SQLEngine(ABC):
         return numbers.placed(indexes_of(distinct.keys, columns[0]), (distinct.keys.size,))
 
     def _vectors(self, vector_sum: VectorSum) -> BoundedIntegers:
-        rows = self._rows(vector_statements.vector_statement(self._printer, vector_sum, self._dictionaries(vector_sum)))
+        rows = self._rows(statements.vector_statement(self._printer, vector_sum, self._dictionaries(vector_sum)))
         if vector_sum.is_dense:
             return BoundedIntegers.clamped([int(value) for value in rows[0]], vector_sum.most)
         sums = BoundedIntegers.clamped([int(row[1]) for row in rows], vector_sum.most)

@@ -1,8 +1,4 @@
-"""Expressions and relations of a plan as SQL that no row can make fail.
-
-- Hashes that decide which parts of a person count when not all of them can, the same on every engine.
-- Relations of a plan as SQL: how tables are read, joined, and reduced to persons.
-"""
+"""Expressions and relations of a plan as SQL that no row can make fail, with hashes that all engines compute alike."""
 
 from __future__ import annotations
 

@@ -1,12 +1,8 @@
-"""Transactions on the chain, their commits, and processes that fork.
-
-- Forked processes: no fork happens in the middle of a transaction, and no child uses its parent's connection.
-- Transactions: the entries and filter states that are added to a ledger and not committed yet.
-- The chain: take in what others wrote, compare with the mark, then commit, mark and release.
+"""The chain of entries: what others wrote is read and compared with the mark; then commit, mark and release.
 
 A transaction adds entries, and the states in which they leave filters. The state in memory takes them in before the
 commit: what does not follow from the entries before it is never written. An interruption leaves a state that cannot be
-trusted, and it is read anew.
+trusted, and it is read anew. No process forks inside a transaction, and no child uses its parent's connection.
 """
 
 from __future__ import annotations
@@ -32,9 +28,7 @@ from giveortake.errors import (
     LedgerUnavailable,
 )
 from giveortake.exact import shorter_up
-from giveortake.ledger.chain.entries import NOTHING, RESTORE, Entry, canonical, digest, entry, plain
-from giveortake.ledger.chain.store import silent
-from giveortake.ledger.state.checkpoints import (
+from giveortake.ledger.chain.checkpoints import (
     EVERY,
     advance,
     checkpoint_of,
@@ -43,7 +37,9 @@ from giveortake.ledger.state.checkpoints import (
     require_derived,
     state_at,
 )
-from giveortake.ledger.state.state import State
+from giveortake.ledger.chain.entries import NOTHING, RESTORE, Entry, canonical, digest, entry, plain
+from giveortake.ledger.chain.state import State
+from giveortake.ledger.chain.store import silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -51,9 +47,9 @@ if TYPE_CHECKING:
 
     from giveortake.accounting.filters import Filter
     from giveortake.ledger.chain.entries import Json, Point
+    from giveortake.ledger.chain.state import Level
     from giveortake.ledger.chain.store import Notice, Store, Tables
     from giveortake.ledger.chain.watermark import Mark
-    from giveortake.ledger.state.state import Level
 
 
 class Forkable(Protocol):

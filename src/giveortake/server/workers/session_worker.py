@@ -19,7 +19,7 @@ from giveortake.caching import serving
 from giveortake.configuration import configurations, select_section
 from giveortake.errors import NotFound, QueryRefused
 from giveortake.exact import rational, spendable, sqrt_down
-from giveortake.ledger.rules.reservations import Pace
+from giveortake.ledger.reservations import Pace
 from giveortake.plan.question import aggregates_in
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP
 from giveortake.privacy.definitions import gaussian_mu

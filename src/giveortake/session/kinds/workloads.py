@@ -26,8 +26,8 @@ from giveortake.session.requests import Bound, Request
 from giveortake.session.steps import sealed_question
 from giveortake.session.storage import MANY
 from giveortake.workload.bound_workload import BoundWorkload, norm_of
+from giveortake.workload.designs import Goal
 from giveortake.workload.measurement import WorkloadMeasurement, event_at, measured, name_of
-from giveortake.workload.residuals import Goal
 from giveortake.workload.results import POST_PROCESSED, WorkloadAnswer, lines_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from giveortake.compile import Caps, Terms
     from giveortake.exact import Number
     from giveortake.ledger import Reservation, TrialFilter
-    from giveortake.ledger.rules.budget_status import Admission
+    from giveortake.ledger.budget_status import Admission
     from giveortake.plan import Relation
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 from giveortake.errors import AllowanceExceeded, ApprovalDenied, NotFound
 from giveortake.ledger.chain.entries import approval_digests, event_from_dict, named
-from giveortake.ledger.rules.tokens import expiry, has_passed
+from giveortake.ledger.tokens import expiry, has_passed
 
 if TYPE_CHECKING:
     from giveortake.ledger.chain.chain import Transaction
     from giveortake.ledger.chain.entries import Json
-    from giveortake.ledger.rules.tokens import Expiry
-    from giveortake.ledger.state.state import ApprovalRequest
+    from giveortake.ledger.chain.state import ApprovalRequest
+    from giveortake.ledger.tokens import Expiry
     from giveortake.privacy.events import Event
 
 

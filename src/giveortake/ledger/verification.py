@@ -1,7 +1,4 @@
-"""Verification: everything that a ledger says is derived again, and whether it can be written now.
-
-Probes: whether a charge could be written now, which nobody knows without writing something.
-"""
+"""Verification: everything that a ledger says is derived again, and whether it can be written now."""
 
 from __future__ import annotations
 
@@ -16,24 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake.accounting.filters import filter as filter_of
 from giveortake.errors import BudgetExceeded, GiveOrTakeError, LedgerDamaged, LedgerTooNew, LedgerUnavailable
-from giveortake.ledger.chain.chain import snapshot_of, used
-from giveortake.ledger.chain.entries import (
-    INDEX,
-    NOTHING,
-    RESTORE,
-    Point,
-    charges,
-    digest,
-    event_from_dict,
-    measurement_digest,
-    promise_from_json,
-    read_entry,
-)
-from giveortake.ledger.chain.files import sync
-from giveortake.ledger.chain.index import EntryIndex, Sieve, folded
-from giveortake.ledger.chain.store import SQLiteStore
-from giveortake.ledger.chain.watermark import FileMark
-from giveortake.ledger.rules.budgets import (
+from giveortake.ledger.budgets import (
     charged_for,
     larger,
     require_addable,
@@ -43,9 +23,27 @@ from giveortake.ledger.rules.budgets import (
     restated,
     unallotted,
 )
-from giveortake.ledger.rules.reservations import level_event, levels_of
-from giveortake.ledger.state.checkpoints import EVERY, advance, checkpoint_of, is_known, require_derived
-from giveortake.ledger.state.state import State
+from giveortake.ledger.chain.chain import snapshot_of, used
+from giveortake.ledger.chain.checkpoints import EVERY, advance, checkpoint_of, is_known, require_derived
+from giveortake.ledger.chain.entries import (
+    INDEX,
+    NOTHING,
+    RESTORE,
+    EntryIndex,
+    Point,
+    Sieve,
+    charges,
+    digest,
+    event_from_dict,
+    folded,
+    measurement_digest,
+    promise_from_json,
+    read_entry,
+)
+from giveortake.ledger.chain.state import State
+from giveortake.ledger.chain.store import SQLiteStore, sync
+from giveortake.ledger.chain.watermark import FileMark
+from giveortake.ledger.reservations import level_event, levels_of
 from giveortake.privacy import ApproxDP
 
 if TYPE_CHECKING:
@@ -54,9 +52,9 @@ if TYPE_CHECKING:
 
     from giveortake.accounting.filters import Filter
     from giveortake.ledger.chain.entries import Entry
+    from giveortake.ledger.chain.state import Level
     from giveortake.ledger.chain.store import Tables
     from giveortake.ledger.ledger import Ledger
-    from giveortake.ledger.state.state import Level
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
 

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, final, get_arg
 
 from giveortake import codec
 from giveortake.errors import LedgerDamaged
-from giveortake.ledger.chain.entries import RESTORE, canonical, digest, promise_from_json
-from giveortake.ledger.chain.index import Array, EntryIndex, Hashes
+from giveortake.ledger.chain.entries import RESTORE, Array, EntryIndex, Hashes, canonical, digest, promise_from_json
+from giveortake.ledger.chain.state import ApprovalRequest, DataSet, EntryList, Grant, Level, State, Token
 from giveortake.ledger.chain.store import Tables
-from giveortake.ledger.state.state import ApprovalRequest, DataSet, EntryList, Grant, Level, State, Token
 from giveortake.privacy import Guarantee, Neighbours, Unit
 
 if TYPE_CHECKING:

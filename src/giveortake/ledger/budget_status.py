@@ -1,10 +1,4 @@
-"""Admission and budget status: what a level has spent and has left, and whether a charge would be admitted.
-
-- Trial filters: what charges would do to a level; nothing is written to the ledger.
-- Admission: what a ledger says about the next question.
-- Budget statuses of levels: what they may spend, what they have spent, and what analysts hold.
-- How much of a whole budget was used over time, although its filter may guard only the rest beside allotments.
-"""
+"""Budget status and admission: what a level has spent and has left, and whether it would admit a charge."""
 
 from __future__ import annotations
 
@@ -15,10 +9,10 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.answers import render
 from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerMismatch
 from giveortake.exact import percent
+from giveortake.ledger import reservations
+from giveortake.ledger.budgets import part_of, promise_text
 from giveortake.ledger.chain.entries import promise_from_json
-from giveortake.ledger.rules import reservations
-from giveortake.ledger.rules.budgets import part_of, promise_text
-from giveortake.ledger.rules.reservations import level_event
+from giveortake.ledger.reservations import level_event
 from giveortake.privacy import ApproxDP
 
 if TYPE_CHECKING:
@@ -28,8 +22,8 @@ if TYPE_CHECKING:
     from giveortake.accounting.pricing import Account, Currency
     from giveortake.ledger.chain.chain import Transaction
     from giveortake.ledger.chain.entries import Entry
-    from giveortake.ledger.rules.reservations import Charge
-    from giveortake.ledger.state.state import DataSet, Level, State
+    from giveortake.ledger.chain.state import DataSet, Level, State
+    from giveortake.ledger.reservations import Charge
     from giveortake.privacy import Guarantee, Unit
     from giveortake.privacy.events import Event
 

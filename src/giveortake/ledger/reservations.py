@@ -1,18 +1,15 @@
 """Reservations: the only way in which a budget is spent and an answer is stored.
 
-- Paces: entries about a charge are written at moments that do not depend on rows.
-- The allowance of failures: a limit on what can be learnt by making questions fail, which no ε covers.
+Entries about a charge are written at moments that do not depend on rows (`Pace`). A run that chooses its next
+measurement by the last one has no answer until it ends, and its draws may be known outside before; so every draw is an
+entry of its own, stored before it is used, and a resumed run begins with them.
 
-Which of N questions failed, when k of them may, takes one of Σ_{j ≤ k} C(N, j) values: up to log₂ of that many bits.
-Each step of a run or a counter may fail by itself, and is one of the N; so is each execution of a question after its
-first. Each failure also names one of six causes, up to log₂ 6 bits more. Analysts who collude add theirs up. A defect,
-an error of the program that no limit explains, ends the allowance at once: one row may decide it, so that three of them
-would tell of three people. It is a limit on a side channel, not a guarantee of differential privacy.
-
-- Draws: several random results for one charge, each stored before it is used.
-- A run that chooses its next measurement by the last one has no answer until it ends. Its draws may be known outside
-  before; so every draw is an entry of its own, and a resumed run begins with them.
-- Reserving and settling: the only way in which a budget is spent and an answer is kept, and found again.
+The allowance of failures limits what can be learnt by making questions fail, which no ε covers. Which of N questions
+failed, when k of them may, takes one of Σ_{j ≤ k} C(N, j) values: up to log₂ of that many bits. Each step of a run or a
+counter may fail by itself, and is one of the N; so is each execution of a question after its first. Each failure also
+names one of six causes, up to log₂ 6 bits more. Analysts who collude add theirs up. A defect, an error of the program
+that no limit explains, ends the allowance at once: one row may decide it, so that three of them would tell of three
+people. It is a limit on a side channel, not a guarantee of differential privacy.
 """
 
 from __future__ import annotations
@@ -40,10 +37,10 @@ from giveortake.errors import (
     NotFound,
     PopulationClosed,
 )
+from giveortake.ledger import approvals
+from giveortake.ledger.budgets import for_group
 from giveortake.ledger.chain.entries import canonical, digest, measurement_digest, plain, request_digest
-from giveortake.ledger.rules import approvals
-from giveortake.ledger.rules.budgets import for_group
-from giveortake.ledger.rules.releases import minute, number_of
+from giveortake.ledger.releases import minute, number_of
 from giveortake.privacy.events import Event
 
 if TYPE_CHECKING:
@@ -51,7 +48,7 @@ if TYPE_CHECKING:
 
     from giveortake.accounting.filters import Filter
     from giveortake.ledger.chain.chain import Transaction
-    from giveortake.ledger.state.state import DataSet, Level, ReservationRecord, State
+    from giveortake.ledger.chain.state import DataSet, Level, ReservationRecord, State
 
 
 @final

@@ -1,7 +1,6 @@
 """Releases and entries as people read them.
 
-- Releases by their ids: what was asked, what it cost, and whether its answer is there.
-- What one analyst may read of a ledger: their own entries, numbered among themselves, and nothing about others.
+An analyst reads their own entries, numbered among themselves, and nothing about others.
 """
 
 from __future__ import annotations
@@ -18,19 +17,18 @@ from giveortake import codec
 from giveortake.answers.render import Listing
 from giveortake.errors import AccessDenied, GiveOrTakeError, LedgerDamaged, NotFound
 from giveortake.exact import decimal, whole
+from giveortake.ledger.budgets import promise_text
 from giveortake.ledger.chain.entries import INDEX, RESTORE, asked_of, entries_of, event_from_dict, promise_from_json
-from giveortake.ledger.rules.budgets import promise_text
-from giveortake.ledger.state.state import OF_RESERVATIONS
+from giveortake.ledger.chain.state import OF_RESERVATIONS
 from giveortake.privacy.events import Event
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from giveortake.ledger.chain.chain import Transaction
-    from giveortake.ledger.chain.entries import Entry
-    from giveortake.ledger.chain.index import Hashes
+    from giveortake.ledger.chain.entries import Entry, Hashes
+    from giveortake.ledger.chain.state import ReservationRecord
     from giveortake.ledger.chain.store import Tables
-    from giveortake.ledger.state.state import ReservationRecord
     from giveortake.privacy import Neighbours
 
 

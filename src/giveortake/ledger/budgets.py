@@ -1,8 +1,7 @@
-"""Budgets and allotments: promises restated for groups, grants, and changes of a budget.
+"""Budgets and allotments: what a grant takes from the people's budget, and how a budget is replaced by another one.
 
-- Budgets as JSON and back, exactly; and events on rows, restated for people with several rows.
-- Allotments: a grant is taken from the people's budget once, and nobody else's questions affect it afterwards.
-- A budget is replaced by another one, which everything charged so far has to fit.
+An allotment is taken once, and nobody else's questions affect it afterwards. What it takes from the levels above it is
+worked out in a transaction, and refused or written whole. A new budget has to fit everything that was charged so far.
 
 Theorem. Let a population promise B. An allotment is an interactive mechanism whose own filter promises Aᵢ; the
 custodian's own questions are guarded by a filter that promises the rest, R. If these add up to B in B's own currency,
@@ -22,8 +21,6 @@ and an allotment is charged to it like a question, as the one interactive mechan
 and δ anew after seeing how the loss grew would prove nothing. Nor is a raise charged by its difference d alone: an
 (ε + d)-DP mechanism is more than an ε-DP one and a d-DP one together (randomized response with ε + d tells the truth
 more often), so that only twice the race's δ could be promised.
-
-What a grant takes from the levels above it is worked out in a transaction, and refused or written whole.
 """
 
 from __future__ import annotations
@@ -59,7 +56,7 @@ if TYPE_CHECKING:
 
     from giveortake.accounting.filters import Filter
     from giveortake.ledger.chain.chain import Transaction
-    from giveortake.ledger.state.state import Level, State
+    from giveortake.ledger.chain.state import Level, State
     from giveortake.privacy.events import Event
 
 

@@ -1,9 +1,4 @@
-"""Registration of populations, data sets, tables and analysts.
-
-- What differs between two definitions of the same thing, in words.
-- Populations, data sets and analysts: how they enter the chain, and why they cannot be redefined.
-- Registering a table: which people it is about, and which version of it this is.
-"""
+"""Registration of populations, data sets, tables and analysts: how they enter the chain, and what redefines them."""
 
 from __future__ import annotations
 
@@ -17,9 +12,9 @@ from giveortake import codec
 from giveortake.accounting.filters import filter as filter_of
 from giveortake.errors import AccessDenied, InvalidParameter, LedgerMismatch, NotFound, SameTable
 from giveortake.exact import whole
+from giveortake.ledger.budgets import promise_text, protecting, take
 from giveortake.ledger.chain.entries import Json, asked_of, canonical, named, plain, promise_from_json
-from giveortake.ledger.rules.budgets import promise_text, protecting, take
-from giveortake.ledger.state.state import FAILURES, DataSet
+from giveortake.ledger.chain.state import FAILURES, DataSet
 from giveortake.privacy import ROW, Guarantee, Unit, unit
 from giveortake.privacy.guarantee import checked_unit
 
@@ -28,7 +23,7 @@ if TYPE_CHECKING:
 
     from giveortake.accounting.filters import Filter
     from giveortake.ledger.chain.chain import Transaction
-    from giveortake.ledger.state.state import Level, State
+    from giveortake.ledger.chain.state import Level, State
 
 
 _MOST_LISTED = 3  # columns that an error names

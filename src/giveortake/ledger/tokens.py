@@ -1,11 +1,9 @@
-"""Access tokens, and when they and approvals expire.
+"""Access tokens, and when they and approvals expire, which is all that the clock decides in a ledger.
 
-- Expiry: the only thing in a ledger that the clock decides.
-- Tokens: secrets that prove who is asking, each shown once; the ledger holds only its hash.
-
-A token is `got_<id>_<secret>`: 64 random bits that name it, and 256 that prove it. The ledger holds the SHA-256 of its
-text. Passwords need a slow hash because people choose them out of few; of 2²⁵⁶ secrets drawn by the operating system
-nobody guesses one however fast the hash is, so that a slow one would only make every request slower.
+A token is `got_<id>_<secret>`: 64 random bits that name it, and 256 that prove who is asking. It is shown once; the
+ledger holds the SHA-256 of its text. Passwords need a slow hash because people choose them out of few; of 2²⁵⁶ secrets
+drawn by the operating system nobody guesses one however fast the hash is, so that a slow one would only make every
+request slower.
 """
 
 from __future__ import annotations
@@ -19,11 +17,11 @@ from typing import TYPE_CHECKING, TypeAlias, final, get_args
 
 from giveortake.errors import AccessDenied, InvalidParameter, NotFound
 from giveortake.ledger.chain.entries import digest, named
-from giveortake.ledger.state.state import TokenRole
+from giveortake.ledger.chain.state import TokenRole
 
 if TYPE_CHECKING:
     from giveortake.ledger.chain.chain import Transaction
-    from giveortake.ledger.state.state import Token
+    from giveortake.ledger.chain.state import Token
 
 
 Expiry: TypeAlias = "datetime | timedelta | str"

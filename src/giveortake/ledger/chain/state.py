@@ -1,10 +1,8 @@
-"""The state of a ledger: a pure fold over the entries of its chain.
+"""The state of a ledger: levels, data sets, grants, reservations and stored answers, as a fold over its entries.
 
-- What it holds: levels that are charged, data sets, grants, reservations and stored answers.
-- What is small stays in memory, and a checkpoint writes it down (`checkpoints`); what grows with every charge is looked
-  up (`chain.index`), and read from the entries.
-- What each kind of entry adds to the state: one function a kind, each given the entry's number and its content.
-- They decide nothing: an entry that does not follow from those before it is LedgerDamaged.
+What is small stays in memory, and a checkpoint writes it down (`checkpoints`); what grows with every charge is looked
+up in an index (`entries`), and read from the entries. An entry that does not follow from those before it is
+LedgerDamaged.
 """
 
 from __future__ import annotations
@@ -13,12 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, final
 
 from giveortake.errors import AccessDenied, LedgerDamaged, LedgerRolledBack, LedgerTooNew, NotFound
+from giveortake.ledger.budgets import charged_for, larger
 from giveortake.ledger.chain.entries import (
     FORMAT,
     NOTHING,
     RESTORE,
     UPGRADE,
     Entry,
+    EntryIndex,
+    Hashes,
     Point,
     approval_digest,
     approval_digests,
@@ -26,10 +27,9 @@ from giveortake.ledger.chain.entries import (
     digest,
     entries_of,
     measurement_digest,
+    name_of,
     promise_from_json,
 )
-from giveortake.ledger.chain.index import EntryIndex, Hashes, name_of
-from giveortake.ledger.rules.budgets import charged_for, larger
 from giveortake.privacy import Unit
 
 if TYPE_CHECKING:
