@@ -89,11 +89,11 @@ def bounded_sums(
     called between steps, and raises once the time is over.
     """
     assert tally.bounding is not None  # noqa: S101 (asked only then)
-    packed_order = packed(persons, codes, tally.keys.product)
+    shift = _bits_of_rows(persons)
+    order = packed(persons, codes, tally.keys.product, shift)
     check()
-    if packed_order is None:
+    if order is None:
         return None
-    order, shift = packed_order
     totals = [np.zeros(tally.keys.size, dtype=np.int64) for _ in tally.summands]
     wanted = None if tally.keys.wanted is None else np.array(tally.keys.wanted, dtype=np.int64)
     blocks = person_blocks(order, shift, tally.keys.product, max(BLOCK, tally.keys.size))
@@ -147,9 +147,8 @@ def _block_sums(
     return totals
 
 
-def packed(persons: Integers, codes: Integers, product: int) -> tuple[npt.NDArray[np.int64], int] | None:
-    """Person, code and row number packed into one integer each, sorted, and the bits of the row number."""
-    shift = max(persons.size - 1, 1).bit_length()
+def packed(persons: Integers, codes: Integers, product: int, shift: int) -> npt.NDArray[np.int64] | None:
+    """Person, code and, in `shift` bits, row number packed into one integer each, sorted; None if they do not fit."""
     least, most = int(persons.min()), int(persons.max())
     if (most - least + 1) * product >= 1 << (63 - shift) or most >= 1 << 63:
         return None
@@ -158,11 +157,16 @@ def packed(persons: Integers, codes: Integers, product: int) -> tuple[npt.NDArra
     order *= product
     order += codes
     order <<= shift
-    for start in range(0, order.size, BLOCK):
+    for start in range(0, order.size if shift else 0, BLOCK):
         part = order[start : start + BLOCK]
         part += np.arange(start, start + part.size)
     order.sort()
-    return order, shift
+    return order
+
+
+def _bits_of_rows(persons: Integers) -> int:
+    """The bits of a row's number."""
+    return max(persons.size - 1, 1).bit_length()
 
 
 def person_blocks(order: npt.NDArray[np.int64], shift: int, product: int, rows: int) -> Iterator[npt.NDArray[np.int64]]:
@@ -247,7 +251,7 @@ def key_totals(
     `marks` has the mark of every value of each key column. None if persons are spread too widely to be packed.
     """
     product, least = _product(marks), int(persons.min())
-    pairs = _sorted_pairs(persons, codes, least, product)
+    pairs = packed(persons, codes, product, 0)
     check()
     if pairs is None:
         return None
@@ -258,19 +262,6 @@ def key_totals(
         return _sparse_total(list(map_blocks(blocks, keep, threads, check)))
     blocks = person_blocks(pairs, 0, product, max(BLOCK // 2, product))
     return _dense_total(map_blocks(blocks, partial(_dense_of_block, keep, product), threads, check), product)
-
-
-def _sorted_pairs(persons: Integers, codes: Integers, least: int, product: int) -> npt.NDArray[np.int64] | None:
-    """Person and code packed into one integer each, sorted; None if they do not fit."""
-    most = int(persons.max())
-    if (most - least + 1) * product >= 1 << 63 or most >= 1 << 63:
-        return None
-    pairs = persons.astype(np.int64)
-    pairs -= least
-    pairs *= product
-    pairs += codes
-    pairs.sort()
-    return pairs
 
 
 def _dense_of_block(
@@ -388,11 +379,11 @@ def person_sums(
         or np.ma.isMaskedArray(persons)
     ):
         return None
-    packed_order = packed(persons, np.zeros(1, dtype=np.int64), 1)
+    shift = _bits_of_rows(persons)
+    order = packed(persons, np.zeros(1, dtype=np.int64), 1, shift)
     check()
-    if packed_order is None:
+    if order is None:
         return None
-    order, shift = packed_order
     total = np.zeros(len(vector_sum.components), dtype=object)
     work = partial(_vector_block_sums, vector_sum=vector_sum, shift=shift, steps=steps)
     for sums in map_blocks(person_blocks(order, shift, 1, BLOCK), work, threads, check):

@@ -74,12 +74,11 @@ def write_table(table: Any, path: Path, name: str) -> None:
 
     if path.exists():
         raise InvalidParameter("path", str(path), "already exists", hint="name a new file")
-    quoted = '"' + name.replace('"', '""') + '"'
     with open_database() as connection:
         connection.register("answer", table)
         try:
             connection.execute(f"ATTACH {single_quoted(str(path))} AS file")
-            connection.execute(f"CREATE TABLE file.{quoted} AS SELECT * FROM answer")
+            connection.execute(f"CREATE TABLE file.{identifier(name)} AS SELECT * FROM answer")
             connection.execute("DETACH file")
         except duckdb.IOException:
             raise InvalidParameter("path", str(path), "cannot be written", hint="does its folder exist?") from None

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from giveortake.engines.questions import Asked
+    from giveortake.engines.sql.dialect import TimePart
 
 
 _MOST_COLUMNS = 1664  # of one SELECT
@@ -297,32 +298,9 @@ class PostgresDialect(Dialect):
     def like(self, text: str, pattern: str) -> str:
         return f"({text} LIKE {self.text(pattern)} ESCAPE '')"
 
-    def year(self, time: str) -> str:
-        return _part("year", time)
-
-    def quarter(self, time: str) -> str:
-        return _part("quarter", time)
-
-    def month(self, time: str) -> str:
-        return _part("month", time)
-
-    def week(self, time: str) -> str:
-        return _part("week", time)
-
-    def day(self, time: str) -> str:
-        return _part("day", time)
-
-    def dayofweek(self, time: str) -> str:
-        return _part("isodow", time)
-
-    def dayofyear(self, time: str) -> str:
-        return _part("doy", time)
-
-    def hour(self, moment: str) -> str:
-        return _part("hour", moment)
-
-    def minute(self, moment: str) -> str:
-        return _part("minute", moment)
+    def part(self, name: TimePart, time: str) -> str:
+        field = {"dayofweek": "isodow", "dayofyear": "doy"}.get(name, name)
+        return f"CAST(extract({field} FROM {time}) AS BIGINT)"
 
     def date_trunc(self, unit: str, time: str) -> str:
         return f"CAST(date_trunc({unit}, CAST({time} AS TIMESTAMP)) AS DATE)"
@@ -420,7 +398,3 @@ class PostgresDialect(Dialect):
         lines = ", ".join(f"({', '.join(f'CAST({number} AS BIGINT)' for number in pair)})" for pair in pairs)
         select_list = ", ".join([*(f"t.{column}" for column in columns), *(f"u.{name}" for name in names)])
         return f"SELECT {select_list} FROM ({rows}) AS t CROSS JOIN LATERAL (VALUES {lines}) AS u({', '.join(names)})"
-
-
-def _part(name: str, time: str) -> str:
-    return f"CAST(extract({name} FROM {time}) AS BIGINT)"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import math
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from giveortake.engines.sql.dialect import TIME_PARTS
 from giveortake.errors import QueryRefused
 from giveortake.exact import exact_decimal, power_of_two_at_least
 from giveortake.plan import (
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from giveortake.engines.sql.dialect import Dialect
+    from giveortake.engines.sql.dialect import Dialect, TimePart
     from giveortake.plan import Aggregate, Schema
 
 
@@ -61,7 +63,7 @@ def mark(dialect: Dialect, column: str, kind: Kind) -> str:
             number = dialect.days(column)
         case Kind.TIMESTAMP:
             days = dialect.days(f"CAST({column} AS DATE)")
-            number = f"({days} * 1440 + {dialect.hour(column)} * 60 + {dialect.minute(column)})"
+            number = f"({days} * 1440 + {dialect.part('hour', column)} * 60 + {dialect.part('minute', column)})"
         case _:
             real, most = dialect.real(column, kind), dialect.double(_MOST_MARKED)
             steps = f"CAST(floor({real} * {dialect.double(2.0**20)}) AS BIGINT)"
@@ -201,8 +203,10 @@ class Expressions:
         days = f"{dialect.days(self._converted('to_date', moment, kind))} * {IN_A_DAY[unit]}"
         if kind is Kind.DATE:
             return f"({days})"
-        hours = dialect.hour(moment)
-        return f"({days} + {hours})" if unit == "hour" else f"({days} + {hours} * 60 + {dialect.minute(moment)})"
+        hours = dialect.part("hour", moment)
+        return (
+            f"({days} + {hours})" if unit == "hour" else f"({days} + {hours} * 60 + {dialect.part('minute', moment)})"
+        )
 
     def _alike(self, printed: list[str], kinds: list[Kind]) -> list[str]:
         """Bring operands to one kind: different numbers to doubles, dates beside moments to moments."""
@@ -369,9 +373,9 @@ def _difference(dialect: Dialect, unit: str, first: str, last: str) -> str:
         return f"CAST(({weeks}) / 7 AS BIGINT)"
     places: dict[str, Callable[[str], str]] = {
         "day": dialect.days,
-        "month": lambda day: f"({dialect.year(day)} * 12 + {dialect.month(day)})",
-        "quarter": lambda day: f"({dialect.year(day)} * 4 + {dialect.quarter(day)})",
-        "year": dialect.year,
+        "month": lambda day: f"({dialect.part('year', day)} * 12 + {dialect.part('month', day)})",
+        "quarter": lambda day: f"({dialect.part('year', day)} * 4 + {dialect.part('quarter', day)})",
+        "year": partial(dialect.part, "year"),
     }
     return f"({places[unit](last)} - {places[unit](first)})"
 
@@ -406,6 +410,10 @@ def _extreme(dialect: Dialect, name: str, printed: list[str]) -> str:
 def _case(dialect: Dialect, printed: list[str]) -> str:
     pairs = zip(map(dialect.condition, printed[:-1:2]), printed[1:-1:2], strict=True)
     return f"CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in pairs)} ELSE {printed[-1]} END"
+
+
+def _time_part(name: TimePart, dialect: Dialect, printed: list[str]) -> str:
+    return dialect.part(name, *printed)
 
 
 # Functions of doubles, which are written into one another, and all others that take what is printed as it is.
@@ -443,18 +451,10 @@ PLAIN: Mapping[str, Callable[[Dialect, list[str]], str]] = {
     "concat": lambda _, a: f"({' || '.join(a)})",
     "substring": lambda dialect, a: dialect.substring(*a),
     "length": lambda dialect, a: dialect.length(*a),
-    "year": lambda dialect, a: dialect.year(*a),
-    "quarter": lambda dialect, a: dialect.quarter(*a),
-    "month": lambda dialect, a: dialect.month(*a),
-    "week": lambda dialect, a: dialect.week(*a),
-    "day": lambda dialect, a: dialect.day(*a),
-    "dayofweek": lambda dialect, a: dialect.dayofweek(*a),
-    "dayofyear": lambda dialect, a: dialect.dayofyear(*a),
-    "hour": lambda dialect, a: dialect.hour(*a),
-    "minute": lambda dialect, a: dialect.minute(*a),
+    **{name: partial(_time_part, name) for name in TIME_PARTS},
     "date_trunc": lambda dialect, a: dialect.date_trunc(*a),
-    "dayname": lambda dialect, a: _name(dialect, dialect.dayofweek(*a), DAYS),
-    "monthname": lambda dialect, a: _name(dialect, dialect.month(*a), MONTHS),
+    "dayname": lambda dialect, a: _name(dialect, dialect.part("dayofweek", *a), DAYS),
+    "monthname": lambda dialect, a: _name(dialect, dialect.part("month", *a), MONTHS),
     "to_text": lambda dialect, a: dialect.to_text(*a),
 }
 PRINTED = frozenset(
