@@ -15,7 +15,7 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from giveortake.answers.terms import Confidence
-from giveortake.compile import Release, Spend, combined, evaluated
+from giveortake.compile import Release, Spend, combined
 from giveortake.compile.formulas import Evaluated
 from giveortake.compile.postprocessing import answer_columns
 from giveortake.errors import InvalidParameter
@@ -116,7 +116,7 @@ def _sampled(text: str, values: list[float], spend: Spend, entropy: RecordedEntr
         exact = exact_integers(made, engine_of(session))
     arrays = [noise.release(np.repeat(each, REDRAWS), entropy) for each, noise in zip(exact, made.noises, strict=True)]
     ((_, formula),) = made.formulas
-    return evaluated(formula, combined(made.measures, [Release(tuple(arrays), made.noises)]), 0.05, REDRAWS)
+    return formula.evaluate(combined(made.measures, [Release(tuple(arrays), made.noises)]), 0.05, REDRAWS)
 
 
 @pytest.mark.statistical

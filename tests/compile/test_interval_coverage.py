@@ -15,7 +15,7 @@ import pytest
 
 import giveortake as gt
 from cases import all_cases
-from giveortake.compile import Measurement, Release, Spend, combined, evaluated
+from giveortake.compile import Measurement, Release, Spend, combined
 from giveortake.compile.formulas import Evaluated
 from giveortake.session import Session
 from inside import engine_of, measured
@@ -74,7 +74,7 @@ def _intervals(text: str, spend: Spend, entropy: RecordedEntropy, unit: Any = gt
     exact = exact_integers(made, engine_of(_session(unit)))
     releases = [_redrawn(made, exact, entropy) for _ in range(redraws)]
     ((_, formula),) = made.formulas
-    return evaluated(formula, combined(made.measures, releases), 0.05, REDRAWS)
+    return formula.evaluate(combined(made.measures, releases), 0.05, REDRAWS)
 
 
 def _coverage(found: Evaluated, truth: Truth) -> float:

@@ -14,7 +14,7 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from giveortake.codec import write
-from giveortake.compile import Release, Spend, combined, evaluated
+from giveortake.compile import Release, Spend, combined
 from giveortake.compile.formulas import Evaluated
 from giveortake.compile.measures import PrefixSums
 from inside import engine_of, measured
@@ -50,7 +50,7 @@ def _asked(
     noise = made.noises[0]
     drawn = noise.release(np.repeat(exact.reshape(1, -1), REDRAWS, axis=0).ravel(), entropy).reshape(REDRAWS, -1)
     ((_, formula),) = made.formulas
-    return evaluated(formula, combined(made.measures, [Release((drawn,), (noise,))]), 0.05, REDRAWS)
+    return formula.evaluate(combined(made.measures, [Release((drawn,), (noise,))]), 0.05, REDRAWS)
 
 
 def _truth(values: Sequence[float], quantile: float) -> float:

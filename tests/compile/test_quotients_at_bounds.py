@@ -12,7 +12,7 @@ import pytest
 
 import giveortake as gt
 from cases import all_cases
-from giveortake.compile import Release, Spend, combined, evaluated
+from giveortake.compile import Release, Spend, combined
 from giveortake.compile.formulas import Evaluated, Ratio
 from giveortake.configuration import protection_arguments
 from inside import engine_of, measured
@@ -43,7 +43,7 @@ def _intervals(text: str, spend: Spend, entropy: RecordedEntropy) -> Evaluated:
         exact = exact_integers(made, engine_of(session))
     arrays = [noise.release(np.repeat(each, REDRAWS), entropy) for each, noise in zip(exact, made.noises, strict=True)]
     ((_, formula),) = made.formulas
-    return evaluated(formula, combined(made.measures, [Release(tuple(arrays), made.noises)]), 0.05, REDRAWS)
+    return formula.evaluate(combined(made.measures, [Release(tuple(arrays), made.noises)]), 0.05, REDRAWS)
 
 
 @pytest.mark.statistical

@@ -15,7 +15,7 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from giveortake.answers import Answer
-from giveortake.compile import Measurement, Release, Spend, combined, evaluated
+from giveortake.compile import Measurement, Release, Spend, combined
 from giveortake.compile.design import plain_design, vectors
 from giveortake.compile.formulas import Linear, Ratio
 from giveortake.compile.measurement import prepared
@@ -135,7 +135,7 @@ def test_exact_integers_give_the_same_answers_in_every_basis(text: str) -> None:
                 asking = way(s, asked, spend)
                 release = Release(exact_integers(asking, engine_of(s)), asking.noises)
                 values = combined(asking.measures, [release])
-                answers.append([evaluated(formula, values, 0.05, 3).values for _, formula in asking.formulas])
+                answers.append([formula.evaluate(values, 0.05, 3).values for _, formula in asking.formulas])
             for other in answers[1:]:
                 for one, two in zip(answers[0], other, strict=True):
                     np.testing.assert_allclose(np.asarray(two, float), np.asarray(one, float), rtol=1e-6, atol=1e-3)

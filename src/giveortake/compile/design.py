@@ -102,37 +102,35 @@ class Measures:
         return ShareOf(argument, right, left.weights[index] / weight)
 
     def _aggregate(self, aggregate: Aggregate) -> Formula:
-        expression = aggregate.expression
-        match aggregate.kind:
-            case AggregateKind.COUNT_ROWS:
-                return self._rows(whole=True)
+        expression, kind = aggregate.expression, aggregate.kind
+        if kind is AggregateKind.COUNT_ROWS:
+            return self._rows(whole=True)
+        if kind is AggregateKind.COUNT_PERSONS:
+            return self._persons()
+        assert expression is not None  # noqa: S101 (any other aggregate is of something)
+        match kind:
             case AggregateKind.COUNT_VALUES:
-                return self._values(_required(expression), whole=True)
-            case AggregateKind.COUNT_PERSONS:
-                return self._persons()
+                return self._values(expression, whole=True)
             case AggregateKind.COUNT_DISTINCT:
-                measure = DistinctCount.within(
-                    self.stability, _required(expression), self._domain(_required(expression))
-                )
+                measure = DistinctCount.within(self.stability, expression, self._domain(expression))
                 return self._linear(measure, whole=True)
             case AggregateKind.SUM:
-                whole = self._domain(_required(expression)).kind is Kind.INTEGER
-                return self._total(_required(expression), centred=False, whole=whole)
+                return self._total(expression, centred=False, whole=self._domain(expression).kind is Kind.INTEGER)
             case AggregateKind.MEAN:
-                return self._mean(_required(expression))
+                return self._mean(expression)
             case AggregateKind.VARIANCE:
-                return self._variance(_required(expression))
+                return self._variance(expression)
             case AggregateKind.DEVIATION:
-                return Apply("sqrt", (self._variance(_required(expression)),))
+                return Apply("sqrt", (self._variance(expression),))
             case AggregateKind.SAMPLE_VARIANCE:
-                return self._sample_variance(_required(expression))
+                return self._sample_variance(expression)
             case AggregateKind.SAMPLE_DEVIATION:
-                return Apply("sqrt", (self._sample_variance(_required(expression)),))
+                return Apply("sqrt", (self._sample_variance(expression),))
             case AggregateKind.QUANTILE:
-                return self._quantile(_required(expression), aggregate.quantile or Fraction(0))
-        if expression is not None and aggregate.beside is not None:
-            return self._moments(str(aggregate.kind), expression, aggregate.beside)
-        raise QueryRefused(f"the {aggregate.kind} is not released")
+                return self._quantile(expression, aggregate.quantile or Fraction(0))
+        if aggregate.beside is not None:
+            return self._moments(str(kind), expression, aggregate.beside)
+        raise QueryRefused(f"the {kind} is not released")
 
     def _moments(self, function: str, y: Expression, x: Expression) -> Formula:
         """Moments of pairs (x, y) around the middles of their bounds; each measure is asked for once."""
@@ -367,11 +365,6 @@ def _arithmetic(operation: str, left: Formula, right: Formula) -> Formula:
     if operation in {"add", "subtract"} and isinstance(left, Ratio) and constant is not None:
         return left.shifted(-constant if operation == "subtract" else constant)
     return Apply(operation, (left, right))
-
-
-def _required(expression: Expression | None) -> Expression:
-    assert expression is not None  # noqa: S101 (the aggregate is of something)
-    return expression
 
 
 Squares: TypeAlias = "dict[int, Fraction]"  # by the index of the measure

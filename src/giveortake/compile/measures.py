@@ -350,6 +350,17 @@ class MeasureOfValues(Measure):
 
 
 @dataclass(frozen=True, slots=True)
+class _CountedValues(MeasureOfValues):
+    """A number of values, each of which may count in parts of 1 / `fineness`."""
+
+    fineness: int
+
+    @property
+    def granularity(self) -> Fraction:
+        return Fraction(1, self.fineness)
+
+
+@dataclass(frozen=True, slots=True)
 class MeasureOfSteps(MeasureOfValues):
     """A sum of whole numbers of steps of a lattice, one for each value; a step may count in parts of 1 / `fineness`."""
 
@@ -382,10 +393,8 @@ class RowCount(_Counted):
 @final
 @stored("values")
 @dataclass(frozen=True, slots=True)
-class ValueCount(MeasureOfValues):
+class ValueCount(_CountedValues):
     """The number of values that are not missing, each of which may count in parts of 1 / `fineness`."""
-
-    fineness: int
 
     kind: ClassVar[str] = "values"
 
@@ -394,10 +403,6 @@ class ValueCount(MeasureOfValues):
         """The number of values in a question with the given stability."""
         fine = fineness_of(stability)
         return cls(*stability.sensitivity(0, fine), expression, fine)
-
-    @property
-    def granularity(self) -> Fraction:
-        return Fraction(1, self.fineness)
 
     def ask(self, inquiry: Inquiry, index: int) -> None:
         inquiry.add_summand(index, Summand("values", self.expression, fineness=self.fineness))
@@ -535,13 +540,8 @@ class Inquiry:
         """The exact integers of all measures, for `size` keys at a time."""
         for parts in zip(*(engine.in_parts(question, size) for question in self.questions()), strict=True):
             summands = {index: parts[0].item(summand_index) for summand_index, index in enumerate(self._summands)}
-            yield summands | dict(
-                zip(
-                    self._separate_questions,
-                    parts[-len(self._separate_questions) :] if self._separate_questions else (),
-                    strict=True,
-                )
-            )
+            separate = parts[len(parts) - len(self._separate_questions) :]
+            yield summands | dict(zip(self._separate_questions, separate, strict=True))
 
 
 MOST = {False: 1024, True: 1000}  # bins at most, by whether the noise is pure: 1,000 fill a tree of ten by ten by ten
@@ -551,13 +551,12 @@ _NARROWEST = Fraction(1, 2**60)
 @final
 @stored("prefix sums")
 @dataclass(frozen=True, slots=True)
-class PrefixSums(MeasureOfValues):
+class PrefixSums(_CountedValues):
     """The numbers of values in bins from `low` on, times the matrix of a strategy for running totals.
 
     A value may count in parts of 1 / `fineness`. None is above `high`.
     """
 
-    fineness: int
     strategy: PrefixStrategy
     low: Fraction
     width: Fraction
@@ -591,10 +590,6 @@ class PrefixSums(MeasureOfValues):
         if stability.neighbours == "change-one":
             l1, l2 = 2 * l1, sqrt_up(Fraction(2)) * l2
         return cls(l1 * strategy.l1, l2 * strategy.l2, expression, fine, strategy, low, width, high, whole)
-
-    @property
-    def granularity(self) -> Fraction:
-        return Fraction(1, self.fineness)
 
     @property
     def name(self) -> str:
@@ -663,20 +658,14 @@ class Side(MeasureOfSteps):
 @final
 @stored("missing")
 @dataclass(frozen=True, slots=True)
-class MissingCount(MeasureOfValues):
+class MissingCount(_CountedValues):
     """The number of rows that have no value, each of which may count in parts of 1 / `fineness`."""
-
-    fineness: int
 
     kind: ClassVar[str] = "missing"
 
     @property
     def joined(self) -> bool:
         return True
-
-    @property
-    def granularity(self) -> Fraction:
-        return Fraction(1, self.fineness)
 
     @property
     def name(self) -> str:

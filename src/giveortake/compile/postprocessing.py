@@ -17,7 +17,7 @@ from giveortake.answers import Answer, Column
 from giveortake.answers.answer import Remark
 from giveortake.answers.render import number_text
 from giveortake.compile.design import Measures
-from giveortake.compile.formulas import Ratio, evaluated
+from giveortake.compile.formulas import Ratio
 from giveortake.compile.measures import combined
 from giveortake.compile.windows import AnswerRows, in_order
 from giveortake.exact import exact_decimal
@@ -133,7 +133,7 @@ def answer_columns(
     by_noise = measurement.selection is not None or bool(aggregates_in(measurement.question.having))
     answered = AnswerRows(names, rows, row_mask, by_noise)
     for name, formula in measurement.formulas:
-        estimates = evaluated(formula.bound(answered), measures, miss, len(rows))
+        estimates = formula.bound(answered).evaluate(measures, miss, len(rows))
         ends = (_listed(estimates.low), _listed(estimates.high)) if formula.has_interval else (None, None)
         columns.append(Column(name, _listed(estimates.values), *ends))
     row_indices = np.flatnonzero(row_mask).tolist()
@@ -142,7 +142,7 @@ def answer_columns(
             sort_column = next(column for column in columns if column.name == order.column)
             row_indices = in_order(_present(sort_column), row_indices, order)
         else:
-            hidden = evaluated(formulas.formula(order.by).bound(answered), measures, miss, len(rows))
+            hidden = formulas.formula(order.by).bound(answered).evaluate(measures, miss, len(rows))
             row_indices = in_order(_present(hidden.values.tolist()), row_indices, order)
     for most in (measurement.question.limit, limit):
         row_indices = row_indices if most is None else row_indices[:most]
@@ -242,7 +242,7 @@ class _Condition:
 
     def _values(self, part: object) -> list[Any]:
         if isinstance(part, Measured | Quotient | Computed):
-            estimates = evaluated(self._formulas.formula(part), self._measures, self._miss, len(self._rows))
+            estimates = self._formulas.formula(part).evaluate(self._measures, self._miss, len(self._rows))
             return _present(estimates.values.tolist())
         if isinstance(part, ColumnReference):
             column_index = [name for name, _ in self._measurement.question.keys].index(part.name)
