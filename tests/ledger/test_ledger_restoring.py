@@ -21,7 +21,7 @@ from giveortake.errors import (
 )
 from giveortake.ledger import Charge, Ledger, restore
 from giveortake.ledger.chain.entries import canonical
-from giveortake.ledger.chain.state import KINDS
+from giveortake.ledger.chain.state import ENTRY_TYPES
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace, Pure
 

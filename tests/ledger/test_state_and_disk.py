@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from ledger_places import Place, place
 
 from giveortake.errors import LedgerDamaged, LedgerRolledBack, LedgerTooNew, LedgerUnavailable
 from giveortake.ledger import Charge, Ledger
-from giveortake.ledger.chain.state import KINDS
+from giveortake.ledger.chain.state import ENTRY_TYPES
 from giveortake.ledger.opening import opened
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
@@ -104,7 +105,7 @@ def test_a_good_entry_before_a_bad_one_is_not_committed_either(place: Place) -> 
 def test_an_interruption_while_the_state_takes_an_entry_leaves_nothing_of_it(
     place: Place, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    handler = KINDS[kind]
+    handler = ENTRY_TYPES[kind].apply
 
     def stopped(*asked: Any) -> None:
         handler(*asked)
@@ -121,7 +122,7 @@ def test_an_interruption_while_the_state_takes_an_entry_leaves_nothing_of_it(
         begun = ledger.reserve(Charge(TENTH, dataset="d", key="begun"))
         before = told(ledger)
         with monkeypatch.context() as interrupted:
-            interrupted.setitem(KINDS, kind, stopped)
+            interrupted.setitem(ENTRY_TYPES, kind, replace(ENTRY_TYPES[kind], apply=stopped))
             with pytest.raises(KeyboardInterrupt):
                 calls[kind](ledger)
         assert told(ledger) == before
@@ -132,7 +133,7 @@ def test_an_interruption_while_the_state_takes_an_entry_leaves_nothing_of_it(
 def test_an_interruption_while_another_writers_entry_is_read_does_not_count_it_twice(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    handler = KINDS["reserved"]
+    handler = ENTRY_TYPES["reserved"].apply
 
     def stopped(*asked: Any) -> None:
         handler(*asked)
@@ -143,7 +144,7 @@ def test_an_interruption_while_another_writers_entry_is_read_does_not_count_it_t
         other.levels()
         ledger.reserve(Charge(TENTH, dataset="d", key="next"))
         with monkeypatch.context() as interrupted:
-            interrupted.setitem(KINDS, "reserved", stopped)
+            interrupted.setitem(ENTRY_TYPES, "reserved", replace(ENTRY_TYPES["reserved"], apply=stopped))
             with pytest.raises(KeyboardInterrupt):
                 other.levels()
         assert told(other) == told(ledger)

@@ -14,7 +14,7 @@ from ledger_places import place_of_rules as place
 
 from giveortake.errors import AccessDenied, InvalidParameter, LedgerTooNew, NotFound
 from giveortake.ledger import Charge, Ledger, Principal
-from giveortake.ledger.chain.state import KINDS
+from giveortake.ledger.chain.state import ENTRY_TYPES
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Pure
 
@@ -174,7 +174,8 @@ def test_a_kind_of_a_later_version_is_told_from_damage(tmp_path: Path, monkeypat
         clinic(ledger)
         ledger.issue_token(role="custodian")
     monkeypatch.setattr(
-        "giveortake.ledger.chain.state.KINDS", {kind: taken for kind, taken in KINDS.items() if kind != "token"}
+        "giveortake.ledger.chain.state.ENTRY_TYPES",
+        {kind: taken for kind, taken in ENTRY_TYPES.items() if kind != "token"},
     )
     with pytest.raises(LedgerTooNew, match="'token'"):
         place.open()

@@ -37,7 +37,7 @@ from giveortake.accounting.filters import filter as filter_of
 from giveortake.accounting.pricing import Epsilon
 from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, LedgerMismatch, Unprovable
 from giveortake.exact import decimal, decimal_down, shorter_up
-from giveortake.ledger.chain.entries import Json, charges, event_from_dict, named, plain
+from giveortake.ledger.chain.entries import NOTHING, Json, charges, event_from_dict, named, plain
 from giveortake.privacy import (
     ROW,
     ZCDP,
@@ -379,7 +379,7 @@ def _taken(transaction: Transaction, level: Level, number: int, counted: Guarant
 
 def own_history(transaction: Transaction, level: Level) -> Iterator[Event]:
     """Everything that was charged to a level by entries."""
-    for entry in transaction.history():
+    for entry in transaction.tables.entries(1, NOTHING):
         for charged, event in charges(entry):
             if charged == level.number:
                 yield event_from_dict(event)

@@ -588,7 +588,7 @@ class Ledger:
         """What was asked and charged under the id of a release."""
         with self.chain.looking() as transaction:
             number = releases.number_of(transaction, release, analyst)
-            return releases.record_of(transaction, transaction.state.reservations[number])
+            return releases.record_of(transaction, transaction.state.reservation(number))
 
     def levels(self, *, analyst: str | None = None, dataset: str | None = None) -> BudgetStatuses:
         """Every level, in the order in which they were registered; or an analyst's own, on one data set or on all."""
@@ -656,7 +656,7 @@ class Ledger:
         with self.chain.looking() as transaction:  # and derive it after that, so that writers need not wait
             head = transaction.state.head
             snapshots = {
-                number: transaction.stored_snapshot(level) for number, level in transaction.state.levels.items()
+                number: transaction.tables.snapshot(number) for number, level in transaction.state.levels.items()
             }
         with self.chain.glancing() as reader:
             return (yield from verifying(reader, snapshots, head))

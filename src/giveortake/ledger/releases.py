@@ -19,7 +19,7 @@ from giveortake.errors import AccessDenied, GiveOrTakeError, LedgerDamaged, NotF
 from giveortake.exact import decimal, whole
 from giveortake.ledger.budgets import promise_text
 from giveortake.ledger.chain.entries import INDEX, RESTORE, asked_of, entries_of, event_from_dict, promise_from_json
-from giveortake.ledger.chain.state import OF_RESERVATIONS
+from giveortake.ledger.chain.state import ENTRY_TYPES
 from giveortake.privacy.events import Event
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def listed(
     require_admitted(transaction, analyst)
     start = None if after is None else number_of(transaction, after, analyst)
     numbers = _numbers(transaction, asked_of(analyst, dataset), start, newest_first=newest_first)
-    reservations = (transaction.state.reservations.get(number) for number in numbers)
+    reservations = (transaction.state.find_reservation(number) for number in numbers)
     return [
         record_of(transaction, _require_of(reserved, analyst, dataset))
         for reserved in islice(reservations, whole("limit", limit))
@@ -123,7 +123,7 @@ def _numbers(transaction: Transaction, name: str, start: int | None, *, newest_f
 
 
 def _page(transaction: Transaction, name: str, after: int, stop: int) -> list[int]:
-    rows = transaction.listed(name, after, stop)
+    rows = transaction.tables.listed(name, after, stop)
     if [index for index, _ in rows] != list(range(after + 1, stop + 1)):
         raise LedgerDamaged(INDEX, hint=RESTORE)
     return [number for _, number in rows]
@@ -143,8 +143,8 @@ def _require_of(reserved: ReservationRecord | None, analyst: str | None, dataset
 def number_of(transaction: Transaction, release: str, analyst: str | None) -> int:
     """The number of the reservation with this release id; another analyst's is as unknown as a false one."""
     require_admitted(transaction, analyst)
-    number = transaction.state.ids.get(release)
-    if number is None or (analyst is not None and transaction.state.reservations[number].analyst != analyst):
+    number = transaction.state.first("id", release)
+    if number is None or (analyst is not None and transaction.state.reservation(number).analyst != analyst):
         raise NotFound(f"there is no release {release!r}", hint="the ids of your releases are listed")
     return number
 
@@ -174,7 +174,7 @@ def record_of(transaction: Transaction, reserved: ReservationRecord) -> ReleaseR
         settled=reserved.answer is not None,
         failed=reserved.failed,
         free=not content["levels"],
-        has_period=_is_interactive(record) and transaction.state.drawn(reserved.number, 0) is not None,
+        has_period=_is_interactive(record) and transaction.state.first("drawn", reserved.number, 0) is not None,
     )
 
 
@@ -365,25 +365,6 @@ def _event(event: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-_SHOWN = {
-    "alias": ("key", "release"),
-    "analyst": ("datasets", "budget", "approval_above", "failures", "questions"),
-    "reserved": ("id", "dataset", "version", "event", "key", "name", "description", "record"),
-    "drawn": ("place", "drawn"),
-    "settled": ("answer",),
-    "defect": (),
-    "failed": (),
-    "repeated": (),
-    "forgiven": ("reason",),
-    "limits": ("approval_above", "failures", "questions", "reason"),
-    "budget": ("budget", "reason"),
-    "revoked": ("reason",),
-    "readmitted": ("reason",),
-    "approved": ("reason", "expires"),
-    "denied": ("reason",),
-    "requested": ("id", "dataset", "version", "event", "key", "name", "description", "record"),
-}
-
 PAGE = 1000  # entries that are read at once
 
 
@@ -419,21 +400,23 @@ class View:
             if not 0 < number <= self.head:
                 raise LedgerDamaged(INDEX, hint=RESTORE)
             entry = self.hashes.entry(number, reader)
-            subject = entry
-            if entry.kind in OF_RESERVATIONS:
+            entry_type, subject = ENTRY_TYPES[entry.kind], entry
+            if entry_type.owner == "reservation":
                 subject = self.hashes.entry(entry.content["reservation"], reader)
             if not self._is_of(analyst, entry, subject):
                 raise LedgerDamaged(INDEX, hint=RESTORE)
             content: dict[str, Any] = {
-                name: entry.content[name] for name in _SHOWN[entry.kind] if name in entry.content
+                name: entry.content[name] for name in entry_type.readable if name in entry.content
             }
             if subject.kind == "reserved":
                 content["id"] = subject.content["id"]
             yield replace(entry, number=index, content=content, previous="", body="", hash="")
 
     def _is_of(self, analyst: str, entry: Entry, subject: Entry) -> bool:
-        if entry.kind not in _SHOWN:
-            return False
-        if entry.kind in {"budget", "forgiven", "limits"}:
-            return entry.content["level"] in self.levels
-        return bool(subject.content.get("name" if entry.kind == "analyst" else "analyst") == analyst)
+        match ENTRY_TYPES[entry.kind].owner:
+            case None:
+                return False
+            case "level":
+                return entry.content["level"] in self.levels
+            case owner:
+                return bool(subject.content.get("name" if owner == "name" else "analyst") == analyst)

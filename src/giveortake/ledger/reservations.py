@@ -20,7 +20,6 @@ import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
-from itertools import count, takewhile
 from math import comb
 from typing import TYPE_CHECKING, Any, final
 
@@ -271,7 +270,7 @@ def reserve(transaction: Transaction, charge: Charge) -> Reservation | PendingAp
     elif charge.key is None:
         pending = transaction.state.unsettled(analyst, measurement)
         if pending is not None and {level.number for level in levels} <= set(
-            transaction.state.reservations[pending].levels
+            transaction.state.reservation(pending).levels
         ):
             return _reservation(transaction, pending, analyst)
     approval = _pending_approval(transaction, _approving(transaction.state, table, levels), event, table, content)
@@ -308,7 +307,7 @@ def is_paid(transaction: Transaction, charge: Charge) -> bool:
         return True
     state, pending = transaction.state, unsettled(transaction, charge)
     levels = levels_of(state, state.dataset(charge.dataset), charge.analyst)
-    return pending is not None and {level.number for level in levels} <= set(state.reservations[pending].levels)
+    return pending is not None and {level.number for level in levels} <= set(state.reservation(pending).levels)
 
 
 def is_answered(transaction: Transaction, charge: Charge) -> bool:
@@ -341,9 +340,7 @@ def _content(charge: Charge, table: DataSet) -> dict[str, Any]:
 
 def settle(transaction: Transaction, number: int, answer: object) -> Any:
     """Keep the answer of a reservation unless there is one already, and return the one that is kept."""
-    reserved = transaction.state.reservations.get(number)
-    if reserved is None:
-        raise NotFound(f"entry {number} is not a reservation")
+    reserved = _reserved(transaction, number)
     if reserved.analyst in transaction.state.revoked:
         raise AccessDenied(f"the analyst {reserved.analyst!r} was revoked; the charge stands")
     if reserved.answer is None:
@@ -398,7 +395,7 @@ def _unanswered(transaction: Transaction, number: int) -> ReservationRecord | No
 
 
 def _reserved(transaction: Transaction, number: int) -> ReservationRecord:
-    reserved = transaction.state.reservations.get(number)
+    reserved = transaction.state.find_reservation(number)
     if reserved is None:
         raise NotFound(f"entry {number} is not a reservation")
     return reserved
@@ -452,14 +449,14 @@ def levels_of(state: State, table: DataSet, analyst: str | None) -> list[Level]:
 
 def of_key(transaction: Transaction, analyst: str | None, key: str) -> tuple[int, str] | None:
     """The reservation that an analyst's key stands for, and the digest of the key's request; None if it is new."""
-    number = transaction.state.keys.get((analyst, key))
+    number = transaction.state.first("key", analyst, key)
     if number is not None:
         return number, request_digest(transaction.stored(number).content)
-    alias = transaction.state.aliases.get((analyst, key))
+    alias = transaction.state.first("alias", analyst, key)
     if alias is None:
         return None
     content = transaction.stored(alias).content
-    return transaction.state.ids[content["release"]], content["request"]
+    return number_of(transaction, content["release"], None), content["request"]
 
 
 def _remember(transaction: Transaction, reservation: Reservation, content: dict[str, Any]) -> None:
@@ -471,7 +468,7 @@ def _remember(transaction: Transaction, reservation: Reservation, content: dict[
     state, analyst = transaction.state, content["analyst"]
     askers = state.askers(analyst, reservation.dataset)
     has_room = all(level.questions is None or level.asked < level.questions for level in askers)
-    if has_room and state.aliased(analyst, reservation.id) < ALIASES:
+    if has_room and len(state.numbers("aliased", analyst, reservation.id)) < ALIASES:
         alias = {"analyst": analyst, "key": content["key"], "release": reservation.id}
         transaction.add("alias", {**alias, "request": request_digest(content)})
 
@@ -482,7 +479,7 @@ def _again(transaction: Transaction, earlier: int, request: str, content: dict[s
             f"the key {content['key']!r} was used for another request",
             hint="use a new key for a new request",
         )
-    _require_known(transaction.state.reservations[earlier])
+    _require_known(transaction.state.reservation(earlier))
     return _reservation(transaction, earlier, content["analyst"])
 
 
@@ -585,7 +582,7 @@ def _payment(transaction: Transaction, content: Mapping[str, Any]) -> dict[str, 
 
 def _reservation(transaction: Transaction, number: int, analyst: str | None) -> Reservation:
     """An earlier reservation, as this asker may see it."""
-    reserved = transaction.state.reservations[number]
+    reserved = transaction.state.reservation(number)
     answer = None if reserved.answer is None else transaction.stored(reserved.answer).content["answer"]
     entry = transaction.stored(number)
     free = not entry.content["levels"] and entry.content["answered_by"] is not None
@@ -620,12 +617,10 @@ def profiles(
     """
     state = transaction.state
     table = state.dataset_for(dataset, analyst)  # first, so that nobody learns whether others have a profile
-    if dataset not in state.profiles:
-        return []
     own = {level.number for level in levels_of(state, table, analyst)}
     profiles_by_answer: dict[int, tuple[Any, str, Any]] = {}
-    for number in reversed(state.profiles[dataset]):
-        reserved = state.reservations[number]
+    for number in reversed(state.numbers("profile", dataset)):
+        reserved = state.reservation(number)
         if analyst is not None and reserved.analyst != analyst:
             continue  # nobody learns of another's reservation of the same profile
         release = state.release(analyst, dataset, reserved.measurement)
@@ -667,8 +662,10 @@ def keep(transaction: Transaction, number: int, index: int, content: object) -> 
 def draws_of(transaction: Transaction, number: int) -> list[Any]:
     """What was drawn for a reservation so far, in order."""
     state, reservation = transaction.state, _reserved(transaction, number).number
-    entries = takewhile(lambda entry: entry is not None, (state.drawn(reservation, index) for index in count()))
-    return [transaction.stored(entry).content["drawn"] for entry in entries if entry is not None]
+    draws: list[Any] = []
+    while (entry := state.first("drawn", reservation, len(draws))) is not None:
+        draws.append(transaction.stored(entry).content["drawn"])
+    return draws
 
 
 def _unsettled(transaction: Transaction, number: int) -> ReservationRecord:

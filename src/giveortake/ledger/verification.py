@@ -38,7 +38,6 @@ from giveortake.ledger.chain.entries import (
     folded,
     measurement_digest,
     promise_from_json,
-    read_entry,
 )
 from giveortake.ledger.chain.state import State
 from giveortake.ledger.chain.store import SQLiteStore, sync
@@ -114,16 +113,9 @@ def entries_of(reader: Tables, head: int) -> Iterator[Entry]:
     """The entries up to one, a page at a time, each checked against the one before it."""
     previous = NOTHING
     for start in range(1, head + 1, _PAGE):
-        stop = min(start + _PAGE - 1, head)
-        rows = reader.between(start, stop)
-        for number, row in enumerate(rows, start):
-            entry = read_entry(row[0], row[1], row[2], previous)
-            if entry.number != number:
-                raise LedgerDamaged(f"entry {number} is missing", hint=RESTORE)
+        for entry in reader.entries(start, previous, min(start + _PAGE - 1, head)):
             yield entry
             previous = entry.hash
-        if len(rows) != stop - start + 1:
-            raise LedgerDamaged(f"entry {start + len(rows)} is missing", hint=RESTORE)
 
 
 def used_of(reader: Tables, level: int, head: int, hashed: str) -> list[tuple[int, Fraction]]:
@@ -295,7 +287,7 @@ class Replay:
     def _check_alias(self, entry: Entry) -> None:
         """Check that whoever asked under a further key had paid for the answer at every level."""
         state, content = self.state, entry.content
-        reserved = state.reservations[state.ids[content["release"]]]
+        reserved = state.reservation(state.first("id", content["release"]))
         table = state.dataset(reserved.dataset)
         release = state.release(content["analyst"], reserved.dataset, reserved.measurement)
         owed = {level.number for level in levels_of(state, table, content["analyst"])}

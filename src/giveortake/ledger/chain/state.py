@@ -8,7 +8,7 @@ LedgerDamaged.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, final
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, final
 
 from giveortake.errors import AccessDenied, LedgerDamaged, LedgerRolledBack, LedgerTooNew, NotFound
 from giveortake.ledger.budgets import charged_for, larger
@@ -267,7 +267,7 @@ def _reserved(state: State, number: int, content: Content) -> None:
 
 def _alias(state: State, number: int, content: Content) -> None:
     """Count a further key for a release that is paid and answered as one question; it charges nothing."""
-    analyst, reserved = content["analyst"], state.reservations[state.ids[content["release"]]]
+    analyst, reserved = content["analyst"], state.reservation(state.first("id", content["release"]))
     if reserved.answer is None or state.payer(reserved.analyst, reserved.dataset) not in {None, analyst}:
         raise LedgerDamaged(f"entry {number} gives out an answer that is not there", hint=RESTORE)
     _note_key(state, number, "alias", content)
@@ -278,13 +278,13 @@ def _alias(state: State, number: int, content: Content) -> None:
 
 def _note_key(state: State, number: int, kind: str, content: Content) -> None:
     name = content["analyst"], content["key"]
-    if name in state.keys or name in state.aliases:
+    if any(state.first(earlier, *name) is not None for earlier in ("key", "alias")):
         raise LedgerDamaged(f"entry {number} uses an idempotency key twice", hint=RESTORE)
     state.note(number, kind, *name)
 
 
 def _settled(state: State, number: int, content: Content) -> None:
-    reserved = state.reservations.get(content["reservation"])
+    reserved = state.find_reservation(content["reservation"])
     if reserved is None or reserved.answer is not None:
         raise LedgerDamaged(f"entry {number} settles what is not waiting for an answer", hint=RESTORE)
     state.note(number, "settled", reserved.number)
@@ -296,7 +296,7 @@ def _settled(state: State, number: int, content: Content) -> None:
 
 
 def _drawn(state: State, number: int, content: Content) -> None:
-    reserved, index = state.reservations.get(content["reservation"]), content["place"]
+    reserved, index = state.find_reservation(content["reservation"]), content["place"]
     if reserved is None or reserved.answer is not None or not state.is_next(reserved.number, index):
         raise LedgerDamaged(f"entry {number} was drawn for what is not waiting for it", hint=RESTORE)
     state.note(number, "drawn", reserved.number, index)
@@ -305,7 +305,7 @@ def _drawn(state: State, number: int, content: Content) -> None:
 
 
 def _failed(state: State, number: int, content: Content) -> None:
-    reserved = state.reservations[content["reservation"]]
+    reserved = state.reservation(content["reservation"])
     if not reserved.failed and reserved.answer is None:  # else it was answered, and its asker was told of a failure
         state.note(number, "failed", reserved.number)
     _count_failure(state, reserved)
@@ -314,7 +314,7 @@ def _failed(state: State, number: int, content: Content) -> None:
 def _defect(state: State, number: int, content: Content) -> None:
     """Count a failure that no limit explains: its asker observes no other until the custodian has looked."""
     _failed(state, number, content)
-    reserved = state.reservations[content["reservation"]]
+    reserved = state.reservation(content["reservation"])
     for level in reserved.own:
         state.levels[level].defects += 1
         state.levels[level].stopped = True
@@ -323,7 +323,7 @@ def _defect(state: State, number: int, content: Content) -> None:
 
 
 def _repeated(state: State, _number: int, content: Content) -> None:
-    _count_failure(state, state.reservations[content["reservation"]])
+    _count_failure(state, state.reservation(content["reservation"]))
 
 
 def _count_failure(state: State, reserved: ReservationRecord) -> None:
@@ -395,12 +395,8 @@ def _limits(state: State, _number: int, content: Content) -> None:
     level.questions = content.get("questions", level.questions)
 
 
-def _checkpoint(state: State, _number: int, _content: Content) -> None:
-    """Add nothing: a checkpoint repeats what the entries before it say (see `checkpoints`)."""
-
-
-def _moved(_state: State, _number: int, _content: Content) -> None:
-    """Add nothing: the state folder says where the ledger lies."""
+def _nothing(_state: State, _number: int, _content: Content) -> None:
+    """Add nothing: a checkpoint repeats what the entries before it say, and the state folder where a ledger lies."""
 
 
 def _restored(state: State, number: int, content: Content) -> None:
@@ -434,58 +430,52 @@ def _level(state: State, number: int, kind: str, content: Content, neighbours: N
     return level
 
 
-KINDS: dict[str, Callable[[State, int, Content], None]] = {
-    "alias": _alias,
-    "analyst": _analyst,
-    "approved": _approved,
-    "budget": _budget,
-    "checkpoint": _checkpoint,
-    "dataset": _dataset,
-    "declared": _declared,
-    "defect": _defect,
-    "denied": _denied,
-    "drawn": _drawn,
-    "failed": _failed,
-    "forgiven": _forgiven,
-    "ledger": _ledger,
-    "limits": _limits,
-    "moved": _moved,
-    "population": _population,
-    "readmitted": _readmitted,
-    "repeated": _repeated,
-    "requested": _requested,
-    "reserved": _reserved,
-    "restored": _restored,
-    "revoked": _revoked,
-    "settled": _settled,
-    "token": _token,
-    "version": _version,
-    "withdrawn": _withdrawn,
+@final
+@dataclass(frozen=True, slots=True)
+class EntryType:
+    """What an entry adds to the state, what says whose it is, and which fields that analyst may read.
+
+    `owner` is "name" or "analyst", fields that name the analyst, or "reservation" or "level", fields that name one of
+    theirs. None but the custodian reads entries without an owner.
+    """
+
+    apply: Callable[[State, int, Content], None]
+    owner: Literal["name", "analyst", "reservation", "level"] | None = None
+    readable: tuple[str, ...] = ()
+
+
+_OF_QUESTION = ("id", "dataset", "version", "event", "key", "name", "description", "record")
+ENTRY_TYPES: dict[str, EntryType] = {
+    "alias": EntryType(_alias, "analyst", ("key", "release")),
+    "analyst": EntryType(_analyst, "name", ("datasets", "budget", "approval_above", "failures", "questions")),
+    "approved": EntryType(_approved, "analyst", ("reason", "expires")),
+    "budget": EntryType(_budget, "level", ("budget", "reason")),
+    "checkpoint": EntryType(_nothing),
+    "dataset": EntryType(_dataset),
+    "declared": EntryType(_declared),
+    "defect": EntryType(_defect, "reservation"),
+    "denied": EntryType(_denied, "analyst", ("reason",)),
+    "drawn": EntryType(_drawn, "reservation", ("place", "drawn")),
+    "failed": EntryType(_failed, "reservation"),
+    "forgiven": EntryType(_forgiven, "level", ("reason",)),
+    "ledger": EntryType(_ledger),
+    "limits": EntryType(_limits, "level", ("approval_above", "failures", "questions", "reason")),
+    "moved": EntryType(_nothing),
+    "population": EntryType(_population),
+    "readmitted": EntryType(_readmitted, "analyst", ("reason",)),
+    "repeated": EntryType(_repeated, "reservation"),
+    "requested": EntryType(_requested, "analyst", _OF_QUESTION),
+    "reserved": EntryType(_reserved, "analyst", _OF_QUESTION),
+    "restored": EntryType(_restored),
+    "revoked": EntryType(_revoked, "analyst", ("reason",)),
+    "settled": EntryType(_settled, "reservation", ("answer",)),
+    "token": EntryType(_token),
+    "version": EntryType(_version),
+    "withdrawn": EntryType(_withdrawn),
 }
 
 
 Value = TypeVar("Value")
-Key = TypeVar("Key")
-
-_OF_ANALYSTS = frozenset({"alias", "reserved", "requested", "approved", "denied", "revoked", "readmitted"})
-OF_RESERVATIONS = frozenset({"defect", "drawn", "settled", "failed", "repeated"})
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Lookup(Generic[Key, Value]):
-    """A read-only mapping that looks up each value when it is asked for."""
-
-    get: Callable[[Key], Value | None]
-
-    def __getitem__(self, key: Key) -> Value:
-        value = self.get(key)
-        if value is None:
-            raise KeyError(key)
-        return value
-
-    def __contains__(self, key: Key) -> bool:
-        return self.get(key) is not None
 
 
 @final
@@ -571,13 +561,13 @@ class State:
             raise LedgerDamaged(f"entry {entry.number} does not follow entry {head}", hint=RESTORE)
         if (entry.number == 1) != (entry.kind == "ledger"):
             raise LedgerDamaged(f"entry {entry.number} cannot be of kind {entry.kind!r}", hint=RESTORE)
-        handler = KINDS.get(entry.kind)
-        if handler is None:  # its hash is right, so a later version wrote it
+        entry_type = ENTRY_TYPES.get(entry.kind)
+        if entry_type is None:  # its hash is right, so a later version wrote it
             raise LedgerTooNew(
                 f"entry {entry.number} is of the kind {entry.kind!r}, which this giveortake does not know", hint=UPGRADE
             )
         try:
-            handler(self, entry.number, entry.content)
+            entry_type.apply(self, entry.number, entry.content)
             self._count_used(entry)
             self._list(entry)
         except (LookupError, TypeError, ValueError) as error:
@@ -609,16 +599,15 @@ class State:
     def owner(self, entry: Entry) -> str | None:
         """Return the analyst who may read an entry, as it is about them or what they asked; None if nobody."""
         content = entry.content
-        if entry.kind == "analyst":
-            return str(content["name"])
-        if entry.kind in _OF_ANALYSTS:
-            return None if content.get("analyst") is None else str(content["analyst"])
-        if entry.kind in OF_RESERVATIONS:
-            reserved = self._as_reserved(content["reservation"])
-            return None if reserved is None else reserved.analyst
-        if entry.kind in {"budget", "forgiven", "limits"}:
-            level = self.levels[content["level"]]
-            return level.name if level.kind == "analyst" else None
+        match ENTRY_TYPES[entry.kind].owner:
+            case "name" | "analyst" as field:
+                return None if content.get(field) is None else str(content[field])
+            case "reservation":
+                reserved = self._as_reserved(content["reservation"])
+                return None if reserved is None else reserved.analyst
+            case "level":
+                level = self.levels[content["level"]]
+                return level.name if level.kind == "analyst" else None
         return None
 
     def agrees_with(self, mark: Point) -> bool:
@@ -638,51 +627,26 @@ class State:
 
     # -- looking things up ------------------------------------------------------------------------------------
 
-    @property
-    def keys(self) -> Lookup[tuple[str | None, str], int]:
-        """The reservation made under an analyst's idempotency key."""
-        return Lookup(lambda key: self.first("key", *key))
-
-    @property
-    def aliases(self) -> Lookup[tuple[str | None, str], int]:
-        """The entry that remembers a further key of an analyst, for a release that was paid before."""
-        return Lookup(lambda key: self.first("alias", *key))
-
-    @property
-    def ids(self) -> Lookup[str, int]:
-        """The reservation with this release id."""
-        return Lookup(lambda key: self.first("id", key))
-
-    @property
-    def profiles(self) -> Lookup[str, list[int]]:
-        """The reservations of profiles of a data set."""
-        return Lookup(lambda dataset: self._numbers("profile", dataset) or None)
-
-    @property
-    def reservations(self) -> Lookup[int, ReservationRecord]:
-        """Reservations by their number."""
-        return Lookup(self._reservation)
-
-    def drawn(self, number: int, index: int) -> int | None:
-        """The entry that holds a reservation's draw at an index; None if there is none."""
-        return self.first("drawn", number, index)
-
-    def _numbers(self, kind: str, *parts: Json) -> list[int]:
+    def numbers(self, kind: str, *parts: Json) -> list[int]:
+        """All entries noted under this kind and these parts, in order."""
         return self.entry_index.numbers(name_of(kind, *parts), self.reader)
 
-    def aliased(self, analyst: str | None, release: str) -> int:
-        """How many further keys an asker has for a release."""
-        return len(self._numbers("aliased", analyst, release))
+    def first(self, kind: str, *parts: Json) -> int | None:
+        """The first entry noted under this kind and these parts; None if there is none."""
+        return next(iter(self.numbers(kind, *parts)), None)
+
+    def reservation(self, number: int | None) -> ReservationRecord:
+        """The reservation of this number; KeyError if it is none."""
+        reserved = self.find_reservation(number)
+        if reserved is None:
+            raise KeyError(number)
+        return reserved
 
     def askers(self, analyst: str | None, dataset: str) -> list[Level]:
         """The levels that count what somebody asks: an analyst's own, or the population's for the custodian."""
         if analyst is None:
             return [self.populations[self.datasets[dataset].population]]
         return [grant.level for grant in self.grants_of(analyst, dataset)]
-
-    def first(self, kind: str, *parts: Json) -> int | None:
-        """The first entry noted under this kind and these parts; None if there is none."""
-        return next(iter(self._numbers(kind, *parts)), None)
 
     def note(self, number: int, kind: str, *parts: Json) -> None:
         """Note the kind and the parts by which an entry is found."""
@@ -696,10 +660,12 @@ class State:
         entry = self.hashes.entry(number, self.reader)
         return self.reserved_as(number, entry.content) if entry.kind == "reserved" else None
 
-    def _reservation(self, number: int) -> ReservationRecord | None:
-        reserved = self._as_reserved(number)
+    def find_reservation(self, number: int | None) -> ReservationRecord | None:
+        """The reservation of this number, with its answer if there is one; None if it is none."""
+        reserved = None if number is None else self._as_reserved(number)
         if reserved is None or reserved.answer is not None:
             return reserved
+        number = reserved.number
         answer, failed = self.first("settled", number), self.first("failed", number) is not None
         return replace(reserved, answer=answer, failed=failed, lost=self.restored if self.restored > number else None)
 
@@ -728,10 +694,10 @@ class State:
 
         The first entry noted settled it, the later ones paid for that answer too.
         """
-        numbers = [] if measurement is None else self._numbers("paid", self.payer(analyst, dataset), measurement)
+        numbers = [] if measurement is None else self.numbers("paid", self.payer(analyst, dataset), measurement)
         if not numbers:
             return None
-        payers = [self.reservations[number] for number in (self._settles(numbers[0]), *numbers[1:])]
+        payers = [self.reservation(number) for number in (self._settles(numbers[0]), *numbers[1:])]
         by = {reserved.analyst: reserved.number for reserved in reversed(payers)}  # the first of each
         return Release(numbers[0], {level for reserved in payers for level in reserved.levels}, by)
 
@@ -742,8 +708,8 @@ class State:
 
     def unsettled(self, analyst: str | None, measurement: str | None) -> int | None:
         """The last reservation of an analyst for the measurement with this digest, if it has no answer yet."""
-        numbers = [] if measurement is None else self._numbers("asked", analyst, measurement)
-        if not numbers or numbers[-1] < self.restored or self.reservations[numbers[-1]].answer is not None:
+        numbers = [] if measurement is None else self.numbers("asked", analyst, measurement)
+        if not numbers or numbers[-1] < self.restored or self.reservation(numbers[-1]).answer is not None:
             return None
         return numbers[-1]
 
@@ -755,7 +721,8 @@ class State:
         """Whether exactly `index` draws are stored for a reservation so far."""
         if type(index) is not int or index < 0:  # True would be another index than 1
             return False
-        return self.drawn(number, index) is None and (index == 0 or self.drawn(number, index - 1) is not None)
+        is_drawn = self.first("drawn", number, index) is not None
+        return not is_drawn and (index == 0 or self.first("drawn", number, index - 1) is not None)
 
     def population(self, name: str) -> Level:
         """The level of a population."""

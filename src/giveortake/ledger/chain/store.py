@@ -209,31 +209,24 @@ class Store(Protocol):
 
     def exists(self) -> bool:
         """Whether there is anything where the ledger should be."""
-        ...
 
     def create(self) -> AbstractContextManager[Tables]:
         """The tables inside a transaction in which they exist, whether they did before or not."""
-        ...
 
     def writing(self) -> AbstractContextManager[Tables]:
         """The tables inside a transaction that excludes all other writers at once, and is durable once it ends well."""
-        ...
 
     def reading(self) -> AbstractContextManager[Tables]:
         """The tables inside a transaction that sees one state and changes nothing."""
-        ...
 
     def glancing(self) -> AbstractContextManager[Tables] | None:
         """Statements that each see one state and hold no lock between them; None if there is only one connection."""
-        ...
 
     def abandon(self) -> None:
         """Forget a connection that belongs to the parent process, without using it."""
-        ...
 
     def close(self) -> None:
         """Close the database."""
-        ...
 
 
 @final

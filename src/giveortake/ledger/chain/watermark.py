@@ -71,46 +71,36 @@ class Mark(Protocol):
 
     def read(self) -> Point | None:
         """The point, or None if there never was one."""
-        ...
 
     def begin(self, point: Point) -> Point:
         """Remember a first point, unless another process was faster; whichever is remembered is returned."""
-        ...
 
     def move(self, before: Point, point: Point) -> bool:
         """Replace one point by another, durably and in one step; False if something else is remembered."""
-        ...
 
     def replace(self, point: Point) -> None:
         """Begin anew at a point that the custodian has acknowledged."""
-        ...
 
     def secret(self, *, create: bool) -> bytes | None:
         """The secret that keys fingerprints. It lies beside the mark, never in the ledger; None if there is none."""
-        ...
 
     def inherit(self, secret: bytes) -> None:
         """Take over the secret of the mark that this one replaces."""
-        ...
 
     def turn(self, name: str) -> AbstractContextManager[bool]:
         """Hold a lock that one thread of one process can hold; it is released when the process ends.
 
         It yields whether somebody else held it.
         """
-        ...
 
     def remove(self) -> None:
         """Forget everything: another mark replaces this one."""
-        ...
 
     def abandon(self) -> None:
         """Forget what belongs to the parent process."""
-        ...
 
     def close(self) -> None:
         """Close whatever is open."""
-        ...
 
 
 @final
