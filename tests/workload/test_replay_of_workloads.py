@@ -1,4 +1,4 @@
-"""Record and replay of workloads: the integers that are drawn, without noise, on neighbouring tables; and mutants."""
+"""No neighbour moves the parts of a workload by more than is charged, and no row decides an outcome."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _moved(one: WorkloadRelease, other: WorkloadRelease) -> float:
     for layer, parts in enumerate(one.layers):
         layout = one.workload.layers[layer].layout
         for part, integers in enumerate(parts):
-            residual = Residual(layout.sizes_of(layout.residuals[part]), one.design.sigmas[layer][part])
+            residual = Residual(layout.sizes_of(layout.residuals[part]), one.design.scales[layer][part])
             change = residual.estimate(integers - other.layers[layer][part])
             square += float((change**2).sum()) / float(residual.sigma) ** 2
     for noise, integers, others in zip(one.design.runs, one.runs, other.runs, strict=True):

@@ -140,7 +140,7 @@ def _moved(one: WorkloadRelease, other: WorkloadRelease) -> float:
         for part, integers in enumerate(parts):
             change = _apart(integers, other.layers[layer][part])
             if isinstance(one.design, ResidualDesign):
-                residual = Residual(layout.sizes_of(layout.residuals[part]), one.design.sigmas[layer][part])
+                residual = Residual(layout.sizes_of(layout.residuals[part]), one.design.scales[layer][part])
                 estimate = residual.estimate(np.array([float(each) for each in change]))
                 square += float(((estimate / float(residual.sigma)) ** 2).sum())
             else:

@@ -102,7 +102,8 @@ class Measurement:
         measures = Measures(self.question, added, self.is_pure, basis=self.basis)
         for _, output in self.question.outputs:
             measures.formula(output)
-        _hidden_formulas(self.question, measures)
+        for aggregate in self.question.aggregates():  # which only HAVING or ORDER BY may need
+            measures.formula(Measured(aggregate))
         return self._event(tuple(measures.listed), None if self.selection is None else self.selection.as_added())
 
     def _event(self, measures: tuple[Measure, ...], selection: Selection | None) -> Event:
@@ -373,12 +374,6 @@ def prepared(
     rows_count = not all(isinstance(measure, PersonCount) for measure in measures)
     binding = stability.binding_caps(caps, question.relation, rows_count=rows_count)
     return Prepared(question, caps, keys, discovered, stability, chosen, binding)
-
-
-def _hidden_formulas(question: Question, measures: Measures) -> None:
-    """Add the measures that only HAVING or ORDER BY need."""
-    for aggregate in question.aggregates():
-        measures.formula(Measured(aggregate))
 
 
 def _dearest(parts: Sequence[Event]) -> Event:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,148 @@ if TYPE_CHECKING:
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.plan import Domain, Kind, Relation, Value
+
+
+FoundUnits: TypeAlias = "tuple[list[tuple[Value, ...]], BoundedIntegers]"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table as an engine sees it: its columns with what their types say, and a fingerprint of its content.
+
+    `unasked` lists the columns of types that cannot be asked about, and these types; `loose` those in which the server
+    takes texts of several spellings for one.
+    """
+
+    name: str
+    columns: tuple[tuple[str, Domain], ...]
+    fingerprint: str
+    unasked: tuple[tuple[str, str], ...] = ()
+    loose: tuple[str, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an engine may use, where it can be limited: memory and threads of this process, seconds of a question.
+
+    `cache` is a folder for copies of what takes long to load, if there may be any.
+    """
+
+    memory: str
+    threads: int | None
+    seconds: float | None
+    cache: Path | None = None
+
+
+class Engine(Protocol):
+    """Executes questions where the data is. Nothing but integers, and keys that are to be selected, comes back.
+
+    Integers come as arrays with one row for each key in the order of `Keys`, all of them, zeros included, with the
+    bound that the question states (`most`). They do not depend on the order of rows, the number of threads or the
+    engine, and neither does how long they take to be computed with. What an engine knows of private tables leaves it
+    wrapped in `Sensitive`, or not at all.
+    """
+
+    @property
+    def identity(self) -> str:
+        """The engine and its version: another one may choose, by hash, other parts of a person."""
+
+    @property
+    def has_witnesses(self) -> bool:
+        """Whether anybody but this process sees the texts of statements: a server's monitors and logs, Spark's pages.
+
+        Whoever watches may not be allowed to read rows. So no text that is seen holds anything that rows decided.
+        """
+
+    # -- tables -------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
+        """Register a private table. `kinds` says what untyped cells are read as; `table` names one of several."""
+
+    @abstractmethod
+    def add_public(self, name: str, source: object) -> PublicContent:
+        """Register a table that everybody may know, and return what is in it."""
+
+    def prepare(self, relations: Iterable[Relation]) -> None:
+        """Make beforehand what every question about these relations needs, outside the time of any question."""
+
+    @abstractmethod
+    def lock(self) -> None:
+        """Make everything but the registered tables unreachable from now on."""
+
+    @abstractmethod
+    def unchanged(self) -> bool:
+        """Whether the data is still what it was when it was registered, as far as can be told without reading it."""
+
+    @abstractmethod
+    def hold_to_content(self) -> None:
+        """From now on answer questions from exactly the content that was registered, or fail.
+
+        Parts and counters need it: in one version, a person is in no more parts than declared, and once in a count.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the engine, and release the data."""
+
+    # -- questions ----------------------------------------------------------------------------------------------
+
+    def require_runnable(self, questions: Iterable[Asked]) -> None:
+        """Refuse what this engine could not run, by what the questions say alone: no row is looked at.
+
+        It is asked before anything is charged. Keys that are still to be found have no values yet.
+        """
+
+    def tally(self, tally: Tally) -> Sensitive[list[BoundedIntegers]]:
+        """The sums of all groups: one array for each summand."""
+
+    def bins(self, bins: Bins) -> Sensitive[BoundedIntegers]:
+        """The counts of all groups and bins: an array of keys × bins."""
+
+    def distinct(self, distinct: Distinct) -> Sensitive[BoundedIntegers]:
+        """The number of distinct values for each key."""
+
+    def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
+        """Yield the keys that occur and the number of units of each: some at a time, each once, in any order."""
+
+    def vectors(self, vector_sum: VectorSum, *, remember: bool = True) -> Sensitive[BoundedIntegers]:
+        """The sum of vectors: an array of all cells, in their order.
+
+        Without `remember` the statement is executed, whatever was asked before, and not kept for the next time: where
+        a question depends on rows, what an engine remembers of it would, too.
+        """
+
+    def in_parts(self, question: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
+        """The result of `tally`, `bins` or `distinct` for `size` keys at a time, in the order of the keys."""
+
+
+@runtime_checkable
+class HandsOverRows(Protocol):
+    """An engine in this process, which can hand rows to code that the custodian trusts. No other engine has to."""
+
+    def rows_of_units(self, vector_sum: VectorSum) -> Sensitive[list[list[list[int]]]]:
+        """The values of every row of each unit, in steps; nothing is cut, named or remembered."""
+
+
+class Backend(Protocol):
+    """What a package registers: which sources are its own, and how an engine that asks them is opened."""
+
+    @property
+    def name(self) -> str:
+        """The name of the place where such tables are."""
+
+    @property
+    def schemes(self) -> tuple[str, ...]:
+        """The schemes of its addresses, without ://."""
+
+    def claims(self, source: object) -> bool:
+        """Whether a source that is no address is a table of this engine. Nothing heavy is imported to tell."""
+
+    def open(self, source: object, limits: Limits) -> Engine:
+        """An engine for a source, without any table yet."""
 
 
 _TABLE_NAME = re.compile(r"\w+(\.\w+){0,2}")
@@ -87,142 +230,6 @@ class DuckDBBackend:
 
 
 BUILT_IN: tuple[Backend, ...] = (PostgresBackend(), SparkBackend(), DuckDBBackend())  # whoever knows a source first
-
-
-FoundUnits: TypeAlias = "tuple[list[tuple[Value, ...]], BoundedIntegers]"
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A table as an engine sees it: its columns with what their types say, and a fingerprint of its content.
-
-    `unasked` lists the columns of types that cannot be asked about, and these types; `loose` those in which the server
-    takes texts of several spellings for one.
-    """
-
-    name: str
-    columns: tuple[tuple[str, Domain], ...]
-    fingerprint: str
-    unasked: tuple[tuple[str, str], ...] = ()
-    loose: tuple[str, ...] = ()
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What an engine may use, where it can be limited: memory and threads of this process, seconds of a question.
-
-    `cache` is a folder for copies of what takes long to load, if there may be any.
-    """
-
-    memory: str
-    threads: int | None
-    seconds: float | None
-    cache: Path | None = None
-
-
-class Engine(Protocol):
-    """Executes questions where the data is. Nothing but integers, and keys that are to be selected, comes back.
-
-    Integers come as arrays with one row for each key in the order of `Keys`, all of them, zeros included, with the
-    bound that the question states (`most`). They do not depend on the order of rows, the number of threads or the
-    engine, and neither does how long they take to be computed with. What an engine knows of private tables leaves it
-    wrapped in `Sensitive`, or not at all.
-    """
-
-    @property
-    def identity(self) -> str:
-        """The engine and its version: another one may choose, by hash, other parts of a person."""
-
-    @property
-    def has_witnesses(self) -> bool:
-        """Whether anybody but this process sees the texts of statements: a server's monitors and logs, Spark's pages.
-
-        Whoever watches may not be allowed to read rows. So no text that is seen holds anything that rows decided.
-        """
-
-    # -- tables -------------------------------------------------------------------------------------------------
-
-    def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
-        """Register a private table. `kinds` says what untyped cells are read as; `table` names one of several."""
-
-    def add_public(self, name: str, source: object) -> PublicContent:
-        """Register a table that everybody may know, and return what is in it."""
-
-    def prepare(self, relations: Iterable[Relation]) -> None:
-        """Make beforehand what every question about these relations needs, outside the time of any question."""
-
-    def lock(self) -> None:
-        """Make everything but the registered tables unreachable from now on."""
-
-    def unchanged(self) -> bool:
-        """Whether the data is still what it was when it was registered, as far as can be told without reading it."""
-
-    def hold_to_content(self) -> None:
-        """From now on answer questions from exactly the content that was registered, or fail.
-
-        Parts and counters need it: in one version, a person is in no more parts than declared, and once in a count.
-        """
-
-    def close(self) -> None:
-        """Close the engine, and release the data."""
-
-    # -- questions ----------------------------------------------------------------------------------------------
-
-    def require_runnable(self, questions: Iterable[Asked]) -> None:
-        """Refuse what this engine could not run, by what the questions say alone: no row is looked at.
-
-        It is asked before anything is charged. Keys that are still to be found have no values yet.
-        """
-
-    def tally(self, tally: Tally) -> Sensitive[list[BoundedIntegers]]:
-        """The sums of all groups: one array for each summand."""
-
-    def bins(self, bins: Bins) -> Sensitive[BoundedIntegers]:
-        """The counts of all groups and bins: an array of keys × bins."""
-
-    def distinct(self, distinct: Distinct) -> Sensitive[BoundedIntegers]:
-        """The number of distinct values for each key."""
-
-    def persons(self, persons: Persons) -> Iterator[Sensitive[FoundUnits]]:
-        """Yield the keys that occur and the number of units of each: some at a time, each once, in any order."""
-
-    def vectors(self, vector_sum: VectorSum, *, remember: bool = True) -> Sensitive[BoundedIntegers]:
-        """The sum of vectors: an array of all cells, in their order.
-
-        Without `remember` the statement is executed, whatever was asked before, and not kept for the next time: where
-        a question depends on rows, what an engine remembers of it would, too.
-        """
-
-    def in_parts(self, question: Tally | Bins | Distinct, size: int) -> Iterator[Sensitive[Any]]:
-        """The result of `tally`, `bins` or `distinct` for `size` keys at a time, in the order of the keys."""
-
-
-@runtime_checkable
-class HandsOverRows(Protocol):
-    """An engine in this process, which can hand rows to code that the custodian trusts. No other engine has to."""
-
-    def rows_of_units(self, vector_sum: VectorSum) -> Sensitive[list[list[list[int]]]]:
-        """The values of every row of each unit, in steps; nothing is cut, named or remembered."""
-
-
-class Backend(Protocol):
-    """What a package registers: which sources are its own, and how an engine that asks them is opened."""
-
-    @property
-    def name(self) -> str:
-        """The name of the place where such tables are."""
-
-    @property
-    def schemes(self) -> tuple[str, ...]:
-        """The schemes of its addresses, without ://."""
-
-    def claims(self, source: object) -> bool:
-        """Whether a source that is no address is a table of this engine. Nothing heavy is imported to tell."""
-
-    def open(self, source: object, limits: Limits) -> Engine:
-        """An engine for a source, without any table yet."""
 
 
 MOST_ROWS_SENT = 1_000_000  # of a public table that is sent to another engine

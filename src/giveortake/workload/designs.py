@@ -53,22 +53,18 @@ class Design(ABC):
     """
 
     workload: BoundWorkload
+    scales: tuple[tuple[Fraction, ...], ...]  # of each layer and measured table; in rows, or steps of the sum
     runs: tuple[RangeNoise, ...]
+
+    @property
+    @abstractmethod
+    def measured(self) -> list[Tables]:
+        """For each layer, the attributes of the tables that are measured."""
 
     @property
     @abstractmethod
     def name(self) -> str:
         """The name of the strategy, for people and for the ledger."""
-
-    @property
-    @abstractmethod
-    def measured(self) -> list[list[tuple[int, ...]]]:
-        """For each layer, the attributes of the tables that are measured."""
-
-    @property
-    @abstractmethod
-    def scales(self) -> list[list[Fraction]]:
-        """For each layer, the noise scale of each measured table; in rows, or steps of the sum."""
 
     @property
     @abstractmethod
@@ -182,7 +178,7 @@ class LaplaceDesign(Design):
     epsilon: Fraction
     ways: tuple[int, ...]
     tables: tuple[Tables, ...]
-    noises: tuple[tuple[Fraction, ...], ...]
+    scales: tuple[tuple[Fraction, ...], ...]
     runs: tuple[RangeNoise, ...]
 
     @classmethod
@@ -233,12 +229,8 @@ class LaplaceDesign(Design):
         return f"best of {len(_WAYS)} Laplace strategies: {', '.join(way_names) or 'running totals in trees'}"
 
     @property
-    def measured(self) -> list[list[tuple[int, ...]]]:
-        return [list(layer_tables) for layer_tables in self.tables]
-
-    @property
-    def scales(self) -> list[list[Fraction]]:
-        return [list(layer_noises) for layer_noises in self.noises]
+    def measured(self) -> list[Tables]:
+        return list(self.tables)
 
     @property
     def event(self) -> events.Laplace:
@@ -256,7 +248,7 @@ class LaplaceDesign(Design):
     def price(self) -> Fraction:
         """The ε of all parts together."""
         price = Fraction(0)
-        for layer, tables, noises in zip(self.workload.layers, self.tables, self.noises, strict=True):
+        for layer, tables, noises in zip(self.workload.layers, self.tables, self.scales, strict=True):
             pairs = zip(tables, noises, strict=True)
             price += sum((_price(self.workload, layer, table) / noise for table, noise in pairs), Fraction(0))
         for run in self.runs:
@@ -267,7 +259,7 @@ class LaplaceDesign(Design):
         return self.workload.layers[layer].layout.cells_of(self.tables[layer][part])
 
     def release(self, layer: int, part: int, table: Sensitive[BoundedIntegers], entropy: Entropy | None) -> IntArray:
-        noisy_integers: IntArray = np.asarray(Laplace(self.noises[layer][part]).release(table, entropy)).reshape(-1)
+        noisy_integers: IntArray = np.asarray(Laplace(self.scales[layer][part]).release(table, entropy)).reshape(-1)
         return noisy_integers
 
     def estimate(self, layer: int, attributes: tuple[int, ...], parts: list[IntArray]) -> Floats:
@@ -281,18 +273,18 @@ class LaplaceDesign(Design):
 
     def variance(self, layer: int, attributes: tuple[int, ...]) -> float:
         part, terms = self._best(layer, attributes)
-        return terms * (2 * float(self.noises[layer][part]) ** 2 + 1 / 12)
+        return terms * (2 * float(self.scales[layer][part]) ** 2 + 1 / 12)
 
     def margin(self, layer: int, attributes: tuple[int, ...], miss: float) -> float:
         part, terms = self._best(layer, attributes)
-        return laplace_margin(float(self.noises[layer][part]), terms, miss)
+        return laplace_margin(float(self.scales[layer][part]), terms, miss)
 
     def _best(self, layer: int, attributes: tuple[int, ...]) -> tuple[int, int]:
         """The table that gives a marginal by summing the fewest cells, and the number of these cells."""
         layout, wanted = self.workload.layers[layer].layout, set(attributes)
         cells = layout.cells_of(attributes)
         fits = [
-            (layout.cells_of(table) // cells * self.noises[layer][part] ** 2, part)
+            (layout.cells_of(table) // cells * self.scales[layer][part] ** 2, part)
             for part, table in enumerate(self.tables[layer])
             if wanted <= set(table)
         ]
@@ -416,7 +408,7 @@ class ResidualDesign(Design):
 
     workload: BoundWorkload
     mu: Fraction
-    sigmas: tuple[tuple[Fraction, ...], ...]
+    scales: tuple[tuple[Fraction, ...], ...]
     runs: tuple[RangeNoise, ...]
 
     @classmethod
@@ -453,12 +445,8 @@ class ResidualDesign(Design):
         return "residuals"
 
     @property
-    def measured(self) -> list[list[tuple[int, ...]]]:
-        return [list(layer.layout.residuals) for layer in self.workload.layers]
-
-    @property
-    def scales(self) -> list[list[Fraction]]:
-        return [list(layer_sigmas) for layer_sigmas in self.sigmas]
+    def measured(self) -> list[Tables]:
+        return [layer.layout.residuals for layer in self.workload.layers]
 
     @property
     def event(self) -> events.Gaussian:
@@ -486,7 +474,7 @@ class ResidualDesign(Design):
         if self.workload.norm is not None:
             return self.persons.square()
         added, moved = Fraction(0), Fraction(0)
-        for layer, sigmas in zip(self.workload.layers, self.sigmas, strict=True):
+        for layer, sigmas in zip(self.workload.layers, self.scales, strict=True):
             contribution = layer.contribution(self.workload.rows)
             sizes = layer.layout.sizes
             alike = Counter(
@@ -506,7 +494,7 @@ class ResidualDesign(Design):
     @property
     def persons(self) -> ClippedPersons:
         """Persons scaled down to the greatest norm that this noise allows."""
-        return ClippedPersons.of(self.workload, self.sigmas, self.charged)
+        return ClippedPersons.of(self.workload, self.scales, self.charged)
 
     def released(self, layer: int, part: int) -> int:
         return self._residual(layer, part).released
@@ -516,7 +504,7 @@ class ResidualDesign(Design):
 
     def _residual(self, layer: int, part: int) -> Residual:
         layout = self.workload.layers[layer].layout
-        return Residual(layout.sizes_of(layout.residuals[part]), self.sigmas[layer][part])
+        return Residual(layout.sizes_of(layout.residuals[part]), self.scales[layer][part])
 
     def estimate(self, layer: int, attributes: tuple[int, ...], parts: list[IntArray]) -> Floats:
         sizes = self.workload.layers[layer].layout.sizes_of(attributes)

@@ -173,11 +173,6 @@ def value_lines(printer: Printer, distinct: Distinct, coded: Coded) -> Lines:
     return Lines(select, ("p", "code"), "id", ("v",), distinct.bounding.rows, distinct.bounding.groups)
 
 
-def numbers_statement(first: str) -> str:
-    """How many values count in each group."""
-    return f"SELECT code, count(DISTINCT id) AS n FROM {first} GROUP BY code"
-
-
 def row_lines(printer: Printer, scan: Scan) -> Lines:
     """The rows of each person, with the columns c0, c1 … of the table."""
     assert scan.most_rows_of_person is not None  # noqa: S101 (asked only then)
@@ -362,9 +357,13 @@ class WideRows:
         return self._any_wide(rows_of(self._printer, question), columns)
 
     def _any_wide(self, source: str, columns: Sequence[tuple[str, Kind]]) -> bool:
-        if _is_never_wide(columns):
-            return False
-        ((is_wide,),) = self._tables.rows(_is_wide_statement(source, columns))
+        """Whether a row of a source is too wide for DuckDB to sort when memory is short."""
+        texts = [f"coalesce(strlen({column}), 0)" for column, kind in columns if kind is Kind.TEXT]
+        numbers = _NUMBER * (len(columns) - len(texts))
+        if not texts and numbers <= NARROW:
+            return False  # whatever is in them
+        width = " + ".join([str(numbers), *texts])
+        ((is_wide,),) = self._tables.rows(f"SELECT coalesce(max({width}), 0) > {NARROW} FROM ({source}) AS r")
         return bool(is_wide)
 
     # -- questions ----------------------------------------------------------------------------------------------
@@ -381,7 +380,7 @@ class WideRows:
     def numbers(self, distinct: Distinct, coded: Coded) -> list[tuple[Any, ...]]:
         """Codes, each with the number of distinct values that count."""
         with self._first(value_lines(self._printer, distinct, coded)) as (_, first):
-            return self._tables.rows(numbers_statement(first))
+            return self._tables.rows(f"SELECT code, count(DISTINCT id) AS n FROM {first} GROUP BY code")
 
     # -- relations ----------------------------------------------------------------------------------------------
 
@@ -440,15 +439,3 @@ def ranked_or_grouped(relation: Relation) -> Iterator[Relation]:
     for source in relation.sources:
         yield from ranked_or_grouped(source)
     yield relation
-
-
-def _is_never_wide(columns: Sequence[tuple[str, Kind]]) -> bool:
-    """Whether rows of these columns are short, whatever is in them."""
-    return all(kind is not Kind.TEXT for _, kind in columns) and _NUMBER * len(columns) <= NARROW
-
-
-def _is_wide_statement(source: str, columns: Sequence[tuple[str, Kind]]) -> str:
-    """Whether a row of a source is too wide for DuckDB to sort when memory is short."""
-    texts = [f"coalesce(strlen({column}), 0)" for column, kind in columns if kind is Kind.TEXT]
-    numbers = _NUMBER * (len(columns) - len(texts))
-    return f"SELECT coalesce(max({' + '.join([str(numbers), *texts])}), 0) > {NARROW} FROM ({source}) AS r"

@@ -45,16 +45,6 @@ def require_within_limits(question: Asked) -> None:
             _require_texts(column.values)
 
 
-def require_columns(names: Collection[str]) -> None:
-    """Refuse too many columns in one SELECT, or names that PostgreSQL would cut to the same name."""
-    _require_few(len(names))
-    if len({name.encode()[:_LONGEST_NAME] for name in names}) < len(names):
-        raise QueryRefused(
-            f"two columns' names differ only after {_LONGEST_NAME} bytes, where PostgreSQL cuts names off",
-            hint="take shorter names",
-        )
-
-
 def _require_few(columns: int) -> None:
     if columns + _OUR_OWN > _MOST_COLUMNS:
         raise QueryRefused(
@@ -76,18 +66,6 @@ _TYPE = r"[A-Z ]+"
 _CONSTANT = re.compile(rf"NULL|CAST\('[^']*' AS {_TYPE}\)")
 _SIMPLE = re.compile(rf"{_CONSTANT.pattern}|{_NAME}|CAST\({_NAME} AS {_TYPE}\)")
 _LARGEST_EXPONENT, _LEAST_EXPONENT = 709.782712893384, -745.1332191019411  # e to these is finite, and not zero
-
-
-def once(printed: list[str], write: Callable[[list[str]], str]) -> str:
-    """SQL that `write` makes of arguments, each computed once however often it is needed.
-
-    OFFSET 0 keeps PostgreSQL from putting the arguments back into the places where they are needed.
-    """
-    if all(_SIMPLE.fullmatch(text) for text in printed):
-        return write(printed)
-    names = [text if _CONSTANT.fullmatch(text) else f"v.a{index}" for index, text in enumerate(printed)]
-    bound = [f"{text} AS a{index}" for index, text in enumerate(printed) if not _CONSTANT.fullmatch(text)]
-    return f"(SELECT {write(names)} FROM (SELECT {', '.join(bound)} OFFSET 0) AS v)"
 
 
 def double(value: float) -> str:
@@ -249,19 +227,19 @@ class PostgresDialect(Dialect):
         return False
 
     def add(self, one: str, other: str) -> str:
-        return once([one, other], lambda v: total(v[0], v[1]))
+        return self.once([one, other], lambda v: total(v[0], v[1]))
 
     def subtract(self, one: str, other: str) -> str:
-        return once([one, other], lambda v: total(v[0], f"(- {v[1]})"))
+        return self.once([one, other], lambda v: total(v[0], f"(- {v[1]})"))
 
     def multiply(self, one: str, other: str) -> str:
-        return once([one, other], lambda v: product(v[0], v[1]))
+        return self.once([one, other], lambda v: product(v[0], v[1]))
 
     def divide(self, one: str, other: str) -> str:
-        return once([one, other], lambda v: quotient(v[0], v[1]))
+        return self.once([one, other], lambda v: quotient(v[0], v[1]))
 
     def exp(self, real: str) -> str:
-        return once([real], lambda v: exponential(v[0]))
+        return self.once([real], lambda v: exponential(v[0]))
 
     def floor(self, real: str) -> str:
         return f"floor({real})"
@@ -270,10 +248,15 @@ class PostgresDialect(Dialect):
         return f"ceil({real})"
 
     def modulo(self, one: str, other: str) -> str:
-        return once([one, other], lambda v: f"({v[0]} % nullif({v[1]}, 0))")
+        return self.once([one, other], lambda v: f"({v[0]} % nullif({v[1]}, 0))")
 
     def once(self, arguments: list[str], write: Callable[[list[str]], str]) -> str:
-        return once(arguments, write)
+        """OFFSET 0 keeps PostgreSQL from putting the arguments back into the places where they are needed."""
+        if all(_SIMPLE.fullmatch(text) for text in arguments):
+            return write(arguments)
+        names = [text if _CONSTANT.fullmatch(text) else f"v.a{index}" for index, text in enumerate(arguments)]
+        bound = [f"{text} AS a{index}" for index, text in enumerate(arguments) if not _CONSTANT.fullmatch(text)]
+        return f"(SELECT {write(names)} FROM (SELECT {', '.join(bound)} OFFSET 0) AS v)"
 
     # -- texts and times ----------------------------------------------------------------------------------------
 
@@ -370,7 +353,13 @@ class PostgresDialect(Dialect):
     # -- queries ------------------------------------------------------------------------------------------------
 
     def require_columns(self, names: list[str]) -> None:
-        require_columns(names)
+        """Refuse too many columns in one SELECT, or names that PostgreSQL would cut to the same name."""
+        _require_few(len(names))
+        if len({name.encode()[:_LONGEST_NAME] for name in names}) < len(names):
+            raise QueryRefused(
+                f"two columns' names differ only after {_LONGEST_NAME} bytes, where PostgreSQL cuts names off",
+                hint="take shorter names",
+            )
 
     def fence(self, select: str) -> str:
         """OFFSET 0 keeps PostgreSQL from putting expressions into the places that refer to them."""

@@ -412,25 +412,24 @@ def _case(dialect: Dialect, printed: list[str]) -> str:
     return f"CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in pairs)} ELSE {printed[-1]} END"
 
 
-def _time_part(name: TimePart, dialect: Dialect, printed: list[str]) -> str:
-    return dialect.part(name, *printed)
+def _construct(name: str) -> Callable[[Dialect, list[str]], str]:
+    """A function that is a construct of the dialect."""
+    return lambda dialect, printed: str(getattr(dialect, name)(*printed))
+
+
+def _time_part(name: TimePart) -> Callable[[Dialect, list[str]], str]:
+    return lambda dialect, printed: dialect.part(name, *printed)
 
 
 # Functions of doubles, which are written into one another, and all others that take what is printed as it is.
 ARITHMETIC: Mapping[str, Callable[[Dialect, list[str]], str]] = {
-    "add": lambda dialect, a: dialect.add(*a),
-    "subtract": lambda dialect, a: dialect.subtract(*a),
-    "multiply": lambda dialect, a: dialect.multiply(*a),
-    "divide": lambda dialect, a: dialect.divide(*a),
+    **{name: _construct(name) for name in ("add", "subtract", "multiply", "divide", "floor", "ceil", "exp")},
     "negate": lambda _, a: f"(- {a[0]})",
     "abs": lambda _, a: f"abs({a[0]})",
-    "floor": lambda dialect, a: dialect.floor(*a),
-    "ceil": lambda dialect, a: dialect.ceil(*a),
     "round": lambda dialect, a: _rounded(dialect, *a),
     "sign": lambda dialect, a: _sign(dialect, *a),
     "sqrt": lambda dialect, a: dialect.once(a, lambda v: f"sqrt(CASE WHEN {v[0]} >= 0 THEN {v[0]} END)"),
     "ln": lambda dialect, a: dialect.once(a, lambda v: f"ln(CASE WHEN {v[0]} > 0 THEN {v[0]} END)"),
-    "exp": lambda dialect, a: dialect.exp(*a),
     "greatest": lambda dialect, a: _extreme(dialect, "greatest", a),
     "least": lambda dialect, a: _extreme(dialect, "least", a),
 }
@@ -444,18 +443,13 @@ PLAIN: Mapping[str, Callable[[Dialect, list[str]], str]] = {
     "is_null": lambda _, a: f"({a[0]} IS NULL)",
     "case": _case,
     "coalesce": lambda _, a: f"coalesce({', '.join(a)})",
-    "modulo": lambda dialect, a: dialect.modulo(*a),
     "lower": lambda dialect, a: _recased(dialect, a[0], capital=False),
     "upper": lambda dialect, a: _recased(dialect, a[0], capital=True),
-    "trim": lambda dialect, a: dialect.trim(*a),
     "concat": lambda _, a: f"({' || '.join(a)})",
-    "substring": lambda dialect, a: dialect.substring(*a),
-    "length": lambda dialect, a: dialect.length(*a),
-    **{name: partial(_time_part, name) for name in TIME_PARTS},
-    "date_trunc": lambda dialect, a: dialect.date_trunc(*a),
+    **{name: _construct(name) for name in ("modulo", "trim", "substring", "length", "date_trunc", "to_text")},
+    **{name: _time_part(name) for name in TIME_PARTS},
     "dayname": lambda dialect, a: _name(dialect, dialect.part("dayofweek", *a), DAYS),
     "monthname": lambda dialect, a: _name(dialect, dialect.part("month", *a), MONTHS),
-    "to_text": lambda dialect, a: dialect.to_text(*a),
 }
 PRINTED = frozenset(
     {*_COMPARISONS, *NUMBERS, *PLAIN}

@@ -1,12 +1,17 @@
-"""The seconds of a question, for all of its statements together, and what is told when they are over."""
+"""Time limits, failures that quote nothing, and scratch folders."""
 
 from __future__ import annotations
 
 import logging
+import signal
+import stat
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import numpy as np
@@ -20,7 +25,7 @@ from giveortake.engines.duckdb import fast_paths
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.duckdb.long_texts import ordered
 from giveortake.engines.postgres.engine import PostgresEngine
-from giveortake.engines.runtime import TimeLimit, failure, in_own_time, one_question
+from giveortake.engines.runtime import ScratchFolder, TimeLimit, failure, in_own_time, one_question
 from giveortake.errors import QueryFailed, QueryRefused
 from giveortake.mechanisms import Laplace
 from giveortake.plan import Domain, Kind
@@ -326,3 +331,45 @@ def test_an_answer_of_more_noisy_numbers_than_are_computed_is_refused_at_no_cost
             s.sql("SELECT k, m, MEDIAN(x) AS a FROM t GROUP BY k, m").answer(epsilon=1)
         assert s.spent == before
         assert "100,000" in str(s.sql("SELECT k, m, COUNT(*) AS n FROM t GROUP BY k, m").quote(epsilon=1).keys)
+
+
+ENGINE = """
+import sys
+from giveortake.engines.duckdb.engine import DuckDBEngine
+engine = DuckDBEngine(memory="100MB")
+path = engine._scratch.path
+(path / "rows").write_text("exact rows")
+print(path, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+
+def test_a_folder_is_its_users_alone_and_gone_when_it_is_closed() -> None:
+    folder = ScratchFolder()
+    assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
+    assert all(stat.S_IMODE(each.stat().st_mode) == 0o600 for each in folder.path.iterdir())
+    folder.remove()
+    assert not folder.path.exists()
+
+
+def test_the_rows_of_a_process_that_was_killed_are_removed_by_the_next_and_those_of_a_living_one_are_not() -> None:
+    processes = [subprocess.Popen([sys.executable, "-c", ENGINE], stdin=PIPE, stdout=PIPE, text=True) for _ in range(2)]
+    try:
+        paths = [Path(process.stdout.readline().strip()) for process in processes if process.stdout is not None]
+        assert all((path / "rows").is_file() for path in paths)
+        processes[0].send_signal(signal.SIGKILL)
+        processes[0].wait()
+        assert paths[0].exists()
+        folder = ScratchFolder()
+        assert [path.exists() for path in paths] == [False, True]
+        folder.remove()
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()

@@ -1,8 +1,10 @@
-"""What workloads cost by a margin or a share, what their quotes say of it, and how refusals name what would fit."""
+"""The plan with the least noise, what it costs, and tables made consistent."""
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -16,9 +18,134 @@ import giveortake as gt
 from cases import all_cases
 from giveortake.answers.terms import Caps
 from giveortake.errors import BudgetExceeded, InvalidParameter, Unpriced
+from giveortake.mechanisms.marginals import cell_variance
 from giveortake.session import Session
+from giveortake.workload.bound_workload import Layout
+from giveortake.workload.designs import goal_weights, least_noise
+from giveortake.workload.results import consistent_tables, rising
 from inside import line_of
 from tiers import tiered
+
+
+def _all_up_to(attributes: int, most: int) -> list[tuple[int, ...]]:
+    return [each for length in range(1, most + 1) for each in itertools.combinations(range(attributes), length)]
+
+
+def _prices(layout: Layout) -> np.ndarray:
+    return np.array([math.prod(1 - 1 / layout.sizes[each] for each in residual) for residual in layout.residuals])
+
+
+def test_the_residuals_of_marginals_are_all_their_subsets() -> None:
+    layout = Layout.of([2, 3, 4, 5], [(0, 1), (1, 2, 3)])
+    subsets = {each for marginal in layout.marginals for k in range(4) for each in itertools.combinations(marginal, k)}
+    assert set(layout.residuals) == subsets
+    assert len(layout.residuals) == len(subsets)
+
+
+@all_cases("attributes", [4, 70])
+def test_variances_are_those_of_a_rebuilt_table(attributes: int) -> None:
+    sizes = [2 + place % 4 for place in range(attributes)]
+    layout = Layout.of(sizes, [(), (0,), (0, 2), (1, 2, 3), (attributes - 3, attributes - 2, attributes - 1)])
+    noise = np.random.default_rng(1).uniform(1, 9, len(layout.residuals))
+    known = dict(zip(layout.residuals, noise.tolist(), strict=True))
+    for marginal, variance in zip(layout.marginals, layout.variances(noise), strict=True):
+        axes = [c for k in range(len(marginal) + 1) for c in itertools.combinations(range(len(marginal)), k)]
+        parts = {each: known[tuple(marginal[axis] for axis in each)] for each in axes}
+        assert cell_variance([sizes[each] for each in marginal], parts) == pytest.approx(variance)
+
+
+def test_the_plan_spends_the_promise_and_no_other_plan_is_better() -> None:
+    layout = Layout.of([2, 3, 4, 10], _all_up_to(4, 2))
+    prices, weights = _prices(layout), np.linspace(1, 3, 10)
+    coefficients = layout.coefficients(weights)
+    best = least_noise(coefficients, prices, 0.25)
+    assert (prices / best).sum() == pytest.approx(0.25)
+    loss = weights @ layout.variances(best)
+    generator = np.random.default_rng(2)
+    for _ in range(200):
+        other = best * np.exp(generator.normal(0, 0.2, len(best)))
+        other *= (prices / other).sum() / 0.25
+        assert weights @ layout.variances(other) >= loss * (1 - 1e-12)
+
+
+def test_the_greatest_variance_is_the_least_up_to_half_a_percent() -> None:
+    layout = Layout.of([2, 3, 4, 10, 40], _all_up_to(5, 3))
+    prices, weights = _prices(layout), np.ones(len(layout.marginals))
+    found = {}
+    for goal in ("rms", "maximum"):
+        chosen = goal_weights(layout.incidence, prices, weights, goal)
+        found[goal] = layout.variances(least_noise(layout.coefficients(chosen), prices, 1.0))
+    assert found["rms"].mean() <= found["maximum"].mean()
+    assert found["maximum"].max() < found["rms"].max()
+    assert found["maximum"].max() <= 1.01 * found["maximum"][found["maximum"] > 0].mean()
+
+
+def test_a_hundred_attributes_are_planned_in_seconds() -> None:
+    layout = Layout.of([10] * 100, _all_up_to(100, 3))
+    assert len(layout.marginals) == 166_750
+    noise = least_noise(layout.coefficients(np.ones(166_750)), _prices(layout), 0.03)
+    assert math.sqrt(layout.variances(noise)[-1]) == pytest.approx(1754.1, abs=0.1)  # an equal split has 2,357.6
+
+
+SIZES = (3, 4, 5, 2)
+PAIRS: list[tuple[int, ...]] = list(itertools.combinations(range(4), 2))
+
+
+def _noisy(
+    rows: int, deviation: float, seed: int
+) -> tuple[dict[tuple[int, ...], np.ndarray], dict[tuple[int, ...], np.ndarray]]:
+    random = np.random.default_rng(seed)
+    joint = random.multinomial(rows, random.dirichlet(np.full(120, 0.2))).reshape(SIZES).astype(float)
+    truth = {pair: joint.sum(axis=tuple(axis for axis in range(4) if axis not in pair)) for pair in PAIRS}
+    return truth, {pair: table + random.normal(0, deviation, table.shape) for pair, table in truth.items()}
+
+
+@all_cases(("rows", "deviation"), [(1000, 10), (100, 30), (10, 50), (0, 5)])
+def test_tables_are_never_negative_and_their_sums_agree(rows: int, deviation: float) -> None:
+    _, noisy = _noisy(rows, deviation, seed=rows)
+    found = consistent_tables(SIZES, noisy, dict.fromkeys(PAIRS, deviation**2))
+    totals = [found.tables[pair].sum() for pair in PAIRS]
+    assert np.ptp(totals) < 1e-6 * max(1.0, *totals)
+    for pair in PAIRS:
+        assert found.tables[pair].min() >= 0
+        for attribute in pair:
+            axis = 1 - pair.index(attribute)
+            assert np.allclose(found.tables[pair].sum(axis=axis), found.table((attribute,)), atol=1e-6 * max(rows, 1))
+
+
+def test_they_are_nearer_to_the_truth_than_what_was_released() -> None:
+    errors = []
+    for seed in range(5):
+        truth, noisy = _noisy(300, 10, seed)
+        found = consistent_tables(SIZES, noisy, dict.fromkeys(PAIRS, 100.0))
+        errors.append(
+            [
+                np.mean([((tables[pair] - truth[pair]) ** 2).mean() for pair in PAIRS])
+                for tables in (noisy, found.tables)
+            ]
+        )
+    released, consistent = np.mean(errors, axis=0)
+    assert consistent < 0.7 * released
+
+
+def test_tables_that_are_consistent_stay_as_they_are() -> None:
+    truth, _ = _noisy(500, 0, seed=9)
+    found = consistent_tables(SIZES, truth, dict.fromkeys(PAIRS, 1.0))
+    for pair in PAIRS:
+        assert np.allclose(found.tables[pair], truth[pair], atol=1e-6)
+
+
+def test_running_totals_are_made_to_rise() -> None:
+    assert rising(np.array([[1.0, 3.0, 2.0, 2.0, 9.0], [-4.0, -2.0, -3.0, 5.0, 5.0]])).tolist() == [
+        [1.0, 7 / 3, 7 / 3, 7 / 3, 9.0],
+        [0.0, 0.0, 0.0, 5.0, 5.0],
+    ]
+
+
+def test_the_largest_marginals_are_part_of_no_other() -> None:
+    layout = Layout.of([2] * 5, [(0,), (0, 1), (1, 2, 3), (2, 3), (4,), ()])
+    assert layout.largest() == [(0, 1), (1, 2, 3), (4,)]
+
 
 DOMAINS: dict[str, Any] = {"city": ["Rome", "Oslo", "Bern"], "sex": ["m", "f"], "day": (0, 63)}
 TABLES = gt.workload.marginals(["city", "sex"]) + gt.workload.ranges("day") + gt.workload.total()

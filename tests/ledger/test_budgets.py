@@ -1,4 +1,4 @@
-"""Allotments: basic composition in the promise's own currency, and nothing one analyst is told depends on another."""
+"""Allotments and changed budgets add up, whoever asks in whatever order."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from giveortake.ledger import Charge, Ledger
 from giveortake.ledger import open as open_ledger
 from giveortake.ledger.chain.entries import canonical, digest
 from giveortake.ledger.verification import Replay
-from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP
-from giveortake.privacy.events import Gaussian, Laplace, Pure
+from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP, events
+from giveortake.privacy.events import Event, Gaussian, Laplace, Pure
 from tiers import tiered
 
 TENTH = Laplace(10)
@@ -442,3 +442,223 @@ def test_a_chain_that_grants_without_taking_is_damaged() -> None:
         with pytest.raises(LedgerDamaged):
             replay.take(forged)
         replay.take(history[number - 1])
+
+
+__all__ = ["place"]  # a fixture
+
+
+@pytest.mark.parametrize(
+    ("promise", "own", "more"),
+    [
+        (PureDP(1), Pure("1/10"), Pure("1/100")),
+        (ZCDP("1/2"), events.ZCDP("19/200"), events.ZCDP("1/100")),  # ρ = 0.9²/2 is given
+        (RenyiDP({2: 1}), events.ZCDP("19/200"), events.ZCDP("1/5")),
+    ],
+)
+def test_what_an_approximate_promise_set_aside_is_charged_to_another_kind_of_promise(
+    place: Place, promise: Guarantee, own: Event, more: Event
+) -> None:
+    """An allotment that is beside the race of the rest would be in nobody's filter any more."""
+    with place.open() as ledger:
+        begin(ledger, ApproxDP(1, "1e-6"))
+        ledger.analyst("ann", datasets=["d"], budget=PureDP("9/10"))
+        people = ledger.population("people")
+        with pytest.raises(BudgetExceeded):
+            ledger.change_budget(people, PureDP("1/2"), reason="less than is given")
+        ledger.change_budget(people, promise, reason="another kind")
+        ledger.reserve(Charge(Pure("9/10"), dataset="d", analyst="ann"))
+        ledger.reserve(Charge(own, dataset="d"))
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve(Charge(more, dataset="d"))
+        ledger.verify()
+        before = ledger.levels()
+    with place.open() as ledger:
+        assert ledger.levels() == before
+        ledger.change_budget(ledger.population("people"), ApproxDP(10, "1e-6"), reason="and back")
+        ledger.analyst("bob", datasets=["d"], budget=PureDP("1/2"))
+        ledger.verify()
+
+
+def test_a_chain_that_forgot_what_was_set_aside_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("budgets", "chain.state"):
+        monkeypatch.setattr(f"giveortake.ledger.{module}.charged_for", lambda level: level.granted)
+    with open_ledger(":memory:") as ledger:
+        begin(ledger, ApproxDP(1, "1e-6"))
+        ledger.analyst("ann", datasets=["d"], budget=PureDP("9/10"))
+        ledger.change_budget(ledger.population("people"), PureDP(1), reason="another kind")
+        ledger.reserve(Charge(Pure(1), dataset="d"))
+        with pytest.raises(LedgerDamaged):
+            ledger.verify()
+
+
+@pytest.mark.parametrize("whole", [PureDP(10), ApproxDP(10, "1e-6"), ZCDP(40)])
+def test_a_data_set_is_capped_before_it_is_granted_and_not_after(whole: Guarantee, monkeypatch: Any) -> None:
+    """A cap that comes later knows neither what was granted nor what was spent of it."""
+    with open_ledger(":memory:") as ledger:
+        begin(ledger, whole)
+        (data,) = (level for level in ledger.levels() if level.kind == "data set")
+        ledger.dataset("e", population="people")
+        ledger.analyst("ann", datasets=["d"], budget=PureDP(5))
+        ledger.reserve(Charge(Pure(5), dataset="d", analyst="ann"))
+        with pytest.raises(LedgerMismatch, match="'ann'"):
+            ledger.change_budget(data, PureDP(1), reason="a cap")
+        (other,) = (level for level in ledger.levels() if level.name == "e")
+        ledger.change_budget(other, whole, reason="a cap of what nobody was granted")
+        ledger.verify()
+        monkeypatch.setattr("giveortake.ledger.budgets.require_ungranted", lambda *_: None)
+        ledger.change_budget(data, PureDP(1), reason="a cap")
+        with pytest.raises(LedgerDamaged):
+            ledger.verify()
+
+
+def test_a_data_set_of_pooled_analysts_may_be_capped_later_by_what_they_spent() -> None:
+    with open_ledger(":memory:") as ledger:
+        begin(ledger, PureDP(10), analysts="pooled")
+        ledger.analyst("ann", datasets=["d"])
+        ledger.reserve(Charge(Pure(5), dataset="d", analyst="ann"))
+        (data,) = (level for level in ledger.levels() if level.kind == "data set")
+        with pytest.raises(BudgetExceeded):
+            ledger.change_budget(data, PureDP(1), reason="less than is spent")
+        ledger.change_budget(data, PureDP(6), reason="a cap")
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve(Charge(Pure(2), dataset="d", analyst="ann"))
+        ledger.verify()
+
+
+PROMISES = st.tuples(st.sampled_from(["pure", "approximate", "zcdp"]), st.integers(1, 20))
+ACTS = st.one_of(
+    st.tuples(st.just("grant"), st.integers(1, 10)),
+    st.tuples(st.just("change a grant"), st.integers(1, 12)),
+    st.tuples(st.just("ask"), st.integers(1, 8)),
+    st.tuples(st.just("promise"), PROMISES),
+)
+
+
+@settings(max_examples=tiered(40, 200))
+@given(PROMISES, st.lists(ACTS, max_size=8))
+def test_whatever_is_granted_asked_and_promised_anew_adds_up(first: tuple[str, int], acts: list[Any]) -> None:
+    """Pure allotments and questions, by an oracle that adds what is promised to everybody in the promise's currency."""
+
+    def promised(kind: str, tenths: int) -> Guarantee:
+        epsilon = Fraction(tenths, 10)
+        kinds = {"pure": PureDP(epsilon), "approximate": ApproxDP(epsilon, "1e-6"), "zcdp": ZCDP(epsilon**2 / 2)}
+        return kinds[kind]
+
+    granted: dict[str, Fraction] = {}
+    asked: list[Fraction] = []
+    with open_ledger(":memory:") as ledger:
+        begin(ledger, promise := promised(*first))
+        for act, amount in acts:
+            try:
+                match act:
+                    case "grant":
+                        ledger.analyst(name := f"a{len(granted)}", datasets=["d"], budget=PureDP(Fraction(amount, 10)))
+                        granted[name] = Fraction(amount, 10)
+                    case "change a grant" if granted:
+                        (level,) = ledger.levels(analyst="a0")
+                        ledger.change_budget(level, PureDP(Fraction(amount, 10)), reason="anew")
+                        granted["a0"] = max(granted["a0"], Fraction(amount, 10))
+                    case "ask":
+                        ledger.reserve(Charge(Pure(Fraction(amount, 10)), dataset="d"))
+                        asked.append(Fraction(amount, 10))
+                    case "promise":
+                        ledger.change_budget(ledger.population("people"), promised(*amount), reason="anew")
+                        promise = promised(*amount)
+            except BudgetExceeded:
+                continue
+            if isinstance(promise, ZCDP):
+                assert sum((each**2 / 2 for each in (*granted.values(), *asked)), Fraction(0)) <= promise.rho
+            elif isinstance(promise, PureDP):
+                assert sum(granted.values(), Fraction(0)) + sum(asked, Fraction(0)) <= promise.epsilon
+            else:
+                assert isinstance(promise, ApproxDP)
+                assert sum(granted.values(), Fraction(0)) <= promise.epsilon
+        ledger.verify()
+
+
+def test_an_allotment_of_a_promise_without_an_epsilon_is_a_part_of_its_delta() -> None:
+    with open_ledger(":memory:") as ledger:
+        begin(ledger, ApproxDP(0, "1e-4"))
+        ledger.analyst("ann", datasets=["d"], budget=ApproxDP(0, "25e-6"))
+        assert ledger.population("people").given == Fraction(1, 4)
+
+
+UNITS = (1, 2)  # a question costs one or two units of ε = 0.1; its answer moves the likelihood ratio by e^(±ε)
+
+DEPTH = tiered(4, 5)  # with four steps both have used up what they have
+
+
+def test_two_analysts_who_interleave_as_they_like_learn_no_more_than_the_sum_of_their_allotments() -> None:
+    """Every adaptive strategy of that depth, against randomised response: the exact log-likelihood of each transcript.
+
+    A strategy chooses who asks next and how much from the answers so far. The answers are the worst ones, each a step
+    of its full ε in one direction or the other; over all strategies that is every word over (who, how much, which way).
+    """
+    greatest = {"both": 0, "ann": 0, "bob": 0}
+    moves = list(itertools.product(("ann", "bob"), UNITS))
+    for number, strategy in enumerate(itertools.product(moves, repeat=DEPTH - 1)):
+        with everyone(PureDP("0.7"), PureDP("0.3"), "ann", "bob") as ledger:
+            loss = {"ann": 0, "bob": 0}
+            for step, (who, units) in enumerate((*strategy, moves[number % len(moves)])):
+                for each in moves if step == DEPTH - 1 else ():  # a look changes nothing: the last step goes each way
+                    if is_admitted(ledger, loss, *each):
+                        after = {**loss, each[0]: loss[each[0]] + each[1]}
+                        seen = {"both": sum(after.values()), **after}
+                        greatest = {name: max(most, seen[name]) for name, most in greatest.items()}
+                if is_admitted(ledger, loss, who, units):
+                    ledger.reserve(Charge(Pure(Fraction(units, 10)), dataset=f"of {who}", analyst=who))
+                    loss[who] += units
+            if set(strategy) == {moves[0]}:
+                ledger.verify()
+    assert greatest == {"both": 6, "ann": 3, "bob": 3}  # of the seven units that the people promised
+
+
+def is_admitted(ledger: Ledger, loss: dict[str, int], who: str, units: int) -> bool:
+    """What a ledger admits, which is what the asker has left: nobody else's choices matter."""
+    found = ledger.admits(Pure(Fraction(units, 10)), dataset=f"of {who}", analyst=who)
+    assert found == (loss[who] + units <= 3)
+    return found
+
+
+def likely(ratio: Fraction, delta: Fraction) -> dict[str, tuple[Fraction, Fraction]]:
+    """The worst mechanism that is (ln ratio, δ)-DP, as the probabilities of its outputs on two neighbours."""
+    high, low = (1 - delta) * ratio / (1 + ratio), (1 - delta) / (1 + ratio)
+    return {"x": (delta, Fraction(0)), "a": (high, low), "b": (low, high), "y": (Fraction(0), delta)}
+
+
+def hockey_stick(ratio: Fraction, game: Callable[[tuple[str, ...]], str | None]) -> Fraction:
+    """δ at ln ratio, exactly, of the transcripts of a game that chooses which mechanism is asked next."""
+    kinds = {"ann": likely(Fraction(2), Fraction(1, 100)), "bob": likely(Fraction(3), Fraction(1, 50))}
+    reached: dict[tuple[str, ...], tuple[Fraction, Fraction]] = {(): (Fraction(1), Fraction(1))}
+    ended: list[tuple[Fraction, Fraction]] = []
+    while reached:
+        after = {}
+        for transcript, (p, q) in reached.items():
+            who = game(transcript)
+            if who is None:
+                ended.append((p, q))
+                continue
+            for output, (one, other) in kinds[who].items():
+                after[*transcript, f"{who} {output}"] = p * one, q * other
+        reached = after
+    return sum((max(Fraction(0), p - ratio * q) for p, q in ended), Fraction(0))
+
+
+def test_concurrent_allotments_keep_the_sum_of_their_epsilons_and_deltas_exactly() -> None:
+    """Each analyst's allotment is one worst (ε, δ) mechanism; whoever is asked first, and whether the other is at all,
+    depends on what came out: e^Σε = 6, and δ never exceeds the sum of both."""
+
+    def first(who: str, then: Callable[[str], bool]) -> Callable[[tuple[str, ...]], str | None]:
+        other = "bob" if who == "ann" else "ann"
+        return lambda seen: who if not seen else other if len(seen) == 1 and then(seen[0][-1]) else None
+
+    outputs = "xaby"
+    games = [
+        first(who, lambda output, chosen=chosen: output in chosen)  # type: ignore[misc]  # (a lambda's default)
+        for who in ("ann", "bob")
+        for size in range(5)
+        for chosen in itertools.combinations(outputs, size)
+    ]
+    worst = max(hockey_stick(Fraction(6), game) for game in games)
+    assert worst <= Fraction(1, 100) + Fraction(1, 50)
+    assert max(hockey_stick(Fraction(5), game) for game in games) > Fraction(1, 100) + Fraction(1, 50)  # and not less ε

@@ -1,8 +1,10 @@
-"""Shares of the spend and sides of bounds: the same answers with less noise, and never more in any column."""
+"""Sensitivities of measures, the shares of the spend that they get, and quantiles."""
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -15,15 +17,18 @@ import pytest
 import giveortake as gt
 from cases import all_cases
 from giveortake.answers import Answer
+from giveortake.codec import write
 from giveortake.compile import Measurement, Release, Spend, combined
 from giveortake.compile.design import plain_design, vectors
-from giveortake.compile.formulas import Linear, Ratio
+from giveortake.compile.formulas import Evaluated, Linear, Ratio
 from giveortake.compile.measurement import prepared
-from giveortake.compile.measures import PLAIN, MissingCount, Side, without_data
+from giveortake.compile.measures import PLAIN, MissingCount, PrefixSums, Side, without_data
+from giveortake.compile.sensitivity import Stability
 from giveortake.mechanisms import tails
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
 from inside import engine_of, measured
+from recorded_entropy import RecordedEntropy
 from replay import exact_integers
 from tiers import tiered
 
@@ -233,3 +238,188 @@ def test_no_row_is_so_far_from_a_bound_that_its_distance_fails(shown: str, far: 
         with gt.protect(table, unit=gt.ROW, budget=gt.PureDP(1), name="t", engine={"threads": 1}) as session:
             text = f"SELECT {shown.replace('i)', f'{case})')} FROM t"
             assert len(session.sql(text).answer(epsilon="1e-6")) == 1
+
+
+Rows = tuple[tuple[int, int], ...]  # of a unit: the group and the value of each
+GROUPS = 3
+CUT = [(None, 2, 2), (3, 2, 2), (3, 3, 2), (3, 1, 1), (1, 1, 1)]  # rows of a unit, groups, rows in a group that count
+
+
+def _stability(rows: int | None, groups: int, rows_in_group: int, **terms: Any) -> Stability:
+    usual: dict[str, Any] = {"is_cut": True, "neighbours": "add-remove", "grouped": True, "keys": GROUPS}
+    return Stability(rows, groups, rows_in_group, **(usual | terms))
+
+
+def _units(values: range, most: int) -> list[Rows]:
+    """Everybody with up to so many rows."""
+    single = list(itertools.product(range(GROUPS), values))
+    return [rows for size in range(most + 1) for rows in itertools.combinations_with_replacement(single, size)]
+
+
+def _sums(unit: Rows, stability: Stability) -> tuple[Fraction, ...]:
+    """What a unit adds to the sum of each group, as the bounds of the engine leave it."""
+    held = [[value for group, value in unit if group == place] for place in range(GROUPS)]
+    several = max(sum(map(bool, held)), 1)
+    part = min(Fraction(1), Fraction(stability.touched, several))
+    return tuple(sum(own) * part * min(Fraction(1), Fraction(stability.most_in_group, len(own) or 1)) for own in held)
+
+
+def _norms(one: tuple[Fraction, ...], other: tuple[Fraction, ...]) -> tuple[Fraction, Fraction]:
+    apart = [abs(a - b) for a, b in zip(one, other, strict=True)]
+    return sum(apart, Fraction(0)), sum((each * each for each in apart), Fraction(0))
+
+
+def test_no_unit_moves_sums_by_more_than_their_sensitivity_and_some_by_as_much() -> None:
+    for (rows, groups, in_group), (least, most) in itertools.product(CUT, [(0, 1), (-2, 1), (-1, 2)]):
+        stability = _stability(rows, groups, in_group)
+        units = _units(range(least, most + 1), 4 if rows is None else rows)
+        l1, l2 = stability.sensitivity(least, most)
+        found = [_norms(_sums(unit, stability), (Fraction(0),) * GROUPS) for unit in units]
+        assert max(each for each, _ in found) == l1, (rows, groups, in_group, least, most)
+        greatest = max(square for _, square in found)
+        assert greatest <= l2**2, (rows, groups, in_group, least, most)
+        assert math.isclose(greatest, l2**2, rel_tol=1e-9), (rows, groups, in_group, least, most)
+
+
+def test_no_changed_unit_moves_sums_by_more_than_their_sensitivity() -> None:
+    kept = [(3, 1, 1, True), (2, 2, 2, False), (1, 1, 1, True), (1, 1, 1, False)]
+    for (rows, groups, in_group, is_cut), (least, most) in itertools.product(kept, [(0, 1), (-2, 1), (1, 2)]):
+        for grouped in (True, False):
+            terms: dict[str, Any] = {"neighbours": "change-one", "is_cut": is_cut, "grouped": grouped}
+            stability = _stability(rows, groups, in_group, **terms)
+            units = [unit for unit in _units(range(least, most + 1), rows) if grouped or not any(at for at, _ in unit)]
+            l1, l2 = stability.sensitivity(least, most)
+            sums = {_sums(unit, stability) for unit in units}
+            found = list(itertools.starmap(_norms, itertools.combinations(sums, 2)))
+            assert max(each for each, _ in found) <= l1, (stability, least, most)
+            assert max(square for _, square in found) <= l2**2, (stability, least, most)
+
+
+def test_distinct_values_of_a_changed_unit_leave_and_enter() -> None:
+    for is_cut in (True, False):
+        added, changed = (
+            _stability(3, 3, 1, is_cut=is_cut, neighbours=each).of_distinct() for each in ("add-remove", "change-one")
+        )
+        assert changed == (2 * added[0], 2 * added[1])
+        assert added[0] == 3
+
+
+MEDIAN = "SELECT MEDIAN(x) AS a FROM data"
+REDRAWS = tiered(500, 2_000)
+ENOUGH = 0.95 - 6 * math.sqrt(0.95 * 0.05 / REDRAWS)
+STRATEGIES = {"tree": Spend(epsilon=Fraction(1)), "square root": Spend(mu=Fraction(1, 2))}
+
+
+def _skewed(rows: int) -> list[float]:
+    """Continuous values between 0 and 500, the median near 33."""
+    drawn: list[float] = np.clip(np.random.default_rng(11).lognormal(3.5, 1.0, rows), 0, 500).tolist()
+    return drawn
+
+
+def _asked(
+    values: list[float] | pl.Series,
+    text: str,
+    spend: Spend,
+    entropy: RecordedEntropy,
+    **more: Any,
+) -> Evaluated:
+    """Intervals from noise that is drawn again and again on the same integers."""
+    table = pl.DataFrame({"x": values, "p": list(range(len(values)))})
+    options: dict[str, Any] = {"unit": gt.ROW, "budget": gt.ApproxDP(100, "1e-6"), "domains": {"x": (0, 500)}}
+    with gt.protect(table, **{**options, **more}, engine={"threads": 1}) as session:
+        made = measured(session, f"SELECT {text} AS a FROM data", spend)
+        (exact,) = exact_integers(made, engine_of(session))
+    noise = made.noises[0]
+    drawn = noise.release(np.repeat(exact.reshape(1, -1), REDRAWS, axis=0).ravel(), entropy).reshape(REDRAWS, -1)
+    ((_, formula),) = made.formulas
+    return formula.evaluate(combined(made.measures, [Release((drawn,), (noise,))]), 0.05, REDRAWS)
+
+
+def _truth(values: Sequence[float], quantile: float) -> float:
+    return sorted(values)[max(0, math.ceil(quantile * len(values)) - 1)]
+
+
+@pytest.mark.statistical
+@all_cases("name", STRATEGIES)
+@all_cases("quantile", [0.25, 0.5, 0.9])
+def test_intervals_over_continuous_values_hold_and_are_missed_now_and_then(
+    name: str, quantile: float, entropy: RecordedEntropy
+) -> None:
+    for rows in (20_000, 2_000):
+        values = _skewed(rows)
+        truth = _truth(values, quantile)
+        found = _asked(values, f"QUANTILE(x, {quantile})", STRATEGIES[name], entropy)
+        held = (found.low <= truth) & (found.high >= truth)
+        assert ENOUGH <= held.mean() < (0.999 if rows == 2_000 else 2)
+
+
+@pytest.mark.statistical
+@all_cases("name", STRATEGIES)
+@all_cases("values", [[7] * 400, [0] * 200 + [500] * 201, [], [250]], ids=["one", "two", "none", "single"])
+def test_intervals_over_few_values_hold(name: str, values: list[int], entropy: RecordedEntropy) -> None:
+    found = _asked(pl.Series(values, dtype=pl.Int64), "MEDIAN(x)", STRATEGIES[name], entropy)
+    truth = _truth(values, 0.5) if values else 250.0
+    assert ((found.low <= truth) & (found.high >= truth)).mean() >= ENOUGH
+    assert found.values.dtype == np.int64
+    assert ((found.low <= found.values) & (found.values <= found.high)).all()
+
+
+@all_cases("name", STRATEGIES)
+def test_least_and_greatest_are_within_bounds_and_intervals_hold_them(name: str, entropy: RecordedEntropy) -> None:
+    values = _skewed(3_000)
+    for text, truth in (("MIN(x)", min(values)), ("MAX(x)", max(values))):
+        found = _asked(values, text, STRATEGIES[name], entropy)
+        assert ((found.low <= truth) & (truth <= found.high)).mean() >= ENOUGH
+        assert ((found.low >= 0) & (found.high <= 500)).all()
+
+
+@all_cases("neighbours", ["add-remove", "change-one"])
+@all_cases("name", STRATEGIES)
+def test_the_price_is_that_of_the_longest_column_times_what_a_person_may_have(name: str, neighbours: Any) -> None:
+    table = pl.DataFrame({"x": [1.5], "p": [1], "k": ["a"]})
+    caps: Any = {"groups_per_person": 4, "rows_per_group": 3}
+    domains: Any = {"x": (0, 10), "k": list("abcdef")}
+    with gt.protect(
+        table,
+        unit="p",
+        budget=gt.ApproxDP(9, "1e-6", neighbours=neighbours),
+        domains=domains,
+        caps=caps,
+        engine={"threads": 1},
+    ) as session:
+        (measure,) = measured(session, "SELECT k, MEDIAN(x) AS a FROM data GROUP BY k", STRATEGIES[name]).measures
+    assert isinstance(measure, PrefixSums)
+    in_l1, in_l2 = (2, math.sqrt(2)) if neighbours == "change-one" else (1, 1)
+    assert measure.l1 == in_l1 * 4 * 3 * 1024 * measure.strategy.l1
+    assert math.isclose(measure.l2, in_l2 * math.sqrt(4) * 3 * 1024 * measure.strategy.l2, rel_tol=1e-9)
+    assert measure.l2 >= Fraction(in_l2) * 2 * 3 * 1024 * measure.strategy.l2 * (1 - Fraction(1, 10**15))
+
+
+def test_each_strategy_has_a_name_of_its_own() -> None:
+    with gt.protect(
+        pl.DataFrame({"x": [1.5]}), unit=gt.ROW, budget=gt.ApproxDP(9, "1e-6"), domains={"x": (0, 10)}
+    ) as session:
+        made = [measured(session, MEDIAN, spend) for spend in STRATEGIES.values()]
+    assert made[0].digest() != made[1].digest()
+    tree, root = (write(measurement.measures[0])["strategy"] for measurement in made)
+    assert tree == {"kind": "tree", "branches": [10, 10, 10], "size": 1000}
+    assert root == {"kind": "square root", "size": 1024}
+
+
+def test_whole_numbers_are_never_split_between_bins() -> None:
+    domains: Any = {"x": (-3, 5000)}
+    with gt.protect(
+        pl.DataFrame({"x": [1, 2]}), unit=gt.ROW, budget=gt.ApproxDP(9, "1e-6"), domains=domains
+    ) as session:
+        sizes = []
+        for spend in STRATEGIES.values():
+            (measure,) = measured(session, MEDIAN, spend).measures
+            assert isinstance(measure, PrefixSums)
+            assert measure.whole
+            assert measure.width == (6 if spend.is_pure else 5)
+            sizes.append(measure.strategy.size)
+        answer = session.sql(MEDIAN).answer(epsilon=1)
+    assert sizes == [834, 1001]
+    shown = answer.to_polars()
+    assert {each.is_integer() for each in shown.dtypes} == {True}
+    assert -3 <= shown["a_low"][0] <= shown["a"][0] <= shown["a_high"][0] <= 5000

@@ -1,16 +1,25 @@
-"""One suite for both backends: who pays, who may ask, and what cannot be redefined."""
+"""Populations, data sets, levels and limits: what is registered, what is refused, and what every level admits."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_places import Place
+from ledger_places import FilePlace, Place
+from ledger_places import place as any_place
 from ledger_places import place_of_rules as place
 
+import giveortake as gt
+from giveortake import cli
 from giveortake.errors import (
     AccessDenied,
+    AllowanceExceeded,
     ApprovalRequired,
     BudgetExceeded,
     InvalidParameter,
@@ -18,9 +27,10 @@ from giveortake.errors import (
     NotFound,
     SameTable,
 )
-from giveortake.ledger import Charge, Ledger
-from giveortake.privacy import ROW, ApproxDP, GaussianDP, Guarantee, PureDP, unit
+from giveortake.ledger import Charge, Ledger, Registered, restore
+from giveortake.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP, unit
 from giveortake.privacy.events import AboveThreshold, Composed, Gaussian, Geometric, Laplace, Parallel, Pure, Repeated
+from giveortake.server import routes
 
 TENTH = Laplace(10)
 
@@ -344,3 +354,324 @@ def test_what_is_affordable_follows_every_charge_whoever_made_it(place: Place) -
                 assert standing == one.deciding("visits")
                 assert affordable == one.affordable(standing) == left
             ledger.reserve(Charge(Pure("1/10"), dataset="visits"))
+
+
+CONTENT, OTHER = (hashlib.sha256(text).hexdigest() for text in (b"a table", b"one row fewer"))
+
+
+def put(ledger: Ledger, name: str, fingerprint: str = CONTENT, **said: Any) -> Registered:
+    said = {"budget": PureDP(1), "unit": "person", "domains": {}, "first": f"people of {name}", **said}
+    return ledger.register(name, fingerprint=fingerprint, **said)
+
+
+def test_on_a_ledger_that_knows_people_the_owner_says_whose_a_table_is(any_place: Place) -> None:
+    with any_place.open() as ledger:
+        assert put(ledger, "visits") == Registered("people of visits", "1")
+        assert put(ledger, "visits") == Registered("people of visits", "1")
+        before = len(ledger.history())
+        for name, fingerprint in (("visits2", OTHER), ("visits_copy", CONTENT)):
+            with pytest.raises(SameTable) as refused:
+                put(ledger, name, fingerprint)
+            assert 'population="people of visits"' in str(refused.value)
+            assert f'new_population="people of {name}"' in str(refused.value)
+        with pytest.raises(NotFound, match='new_population="strangers"'):
+            put(ledger, "letters", OTHER, population="strangers")
+        with pytest.raises(LedgerMismatch, match="already"):
+            put(ledger, "letters", OTHER, new_population="people of visits")
+        with pytest.raises(InvalidParameter):
+            put(ledger, "letters", OTHER, new_population="a", population="b")
+        with pytest.raises(LedgerMismatch, match="another population"):
+            put(ledger, "visits", population="strangers")
+        assert len(ledger.history()) == before
+        assert put(ledger, "letters", OTHER, population="people of visits").population == "people of visits"
+        for _ in range(2):
+            assert put(ledger, "bills", "ab", new_population="strangers") == Registered("strangers", "1")
+        with pytest.raises(SameTable, match="registered as 'visits'"):
+            put(ledger, "visits_copy", CONTENT, new_population="others")
+        assert put(ledger, "visits_copy", CONTENT, population="people of visits").version == "1"
+        assert put(ledger, "visits", OTHER).version == "2"
+        ledger.verify()
+
+
+def test_of_two_who_register_the_first_table_at_once_one_has_to_say_whose_it_is(any_place: Place) -> None:
+    def attempt(name: str) -> str:
+        with any_place.open() as ledger:
+            try:
+                return put(ledger, name, name).population
+            except SameTable:
+                return "refused"
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(attempt, "abcd"))
+    assert sorted(found)[1:] == ["refused"] * 3 or found.count("refused") == 3
+
+
+def test_a_registration_that_was_killed_half_way_is_ended_by_the_next(any_place: Place) -> None:
+    with any_place.open() as ledger:
+        ledger.population("people of visits", budget=PureDP(1), unit="person")
+        assert put(ledger, "visits").population == "people of visits"
+
+
+def test_fingerprints_are_keyed_with_a_secret_that_is_not_in_the_ledger(any_place: Place) -> None:
+    with any_place.open() as ledger:
+        put(ledger, "visits")
+        secret = ledger.chain.mark.secret(create=False)
+        assert secret is not None
+        written = json.dumps([dict(entry.content) for entry in ledger.history()])
+        expected = hmac.new(secret, CONTENT.encode(), "sha256").hexdigest()
+        assert ledger.versions("visits") == [("1", f"hmac-sha256:{expected}")]
+        for hidden in (CONTENT, secret.hex()):
+            assert hidden not in written
+        assert ledger.holder(CONTENT) == ("visits", "people of visits")
+        assert ledger.holder(OTHER) is None
+    if isinstance(any_place, FilePlace):
+        assert secret not in any_place.path.read_bytes()
+        assert any_place.mark_file().with_name("mark.secret").read_bytes() == secret
+
+
+def test_the_same_table_has_another_fingerprint_in_another_ledger(tmp_path: Path) -> None:
+    found = set()
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        with FilePlace(tmp_path / name).open() as ledger:
+            put(ledger, "visits")
+            found.add(ledger.versions("visits")[0][1])
+    assert len(found) == 2
+
+
+def test_an_export_holds_no_fingerprint_that_could_be_tested(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    any_place = FilePlace(tmp_path)
+    with any_place.open() as ledger:
+        put(ledger, "visits")
+    assert cli.main(["ledger", "export", any_place.where]) == 0
+    assert CONTENT not in capsys.readouterr().out
+
+
+def test_domains_may_change_until_a_question_is_charged_and_each_declaration_is_a_new_version(any_place: Place) -> None:
+    found, bounded, other = ({"t": {"n": {"kind": kind}}} for kind in ("text", "real", "integer"))
+    with any_place.open() as ledger:
+        assert put(ledger, "t", domains=found, declared=False).version == "1"
+        assert put(ledger, "t", domains=other, declared=False).version == "1"
+        assert put(ledger, "t", domains=bounded).version == "2"
+        assert put(ledger, "t", domains=bounded).version == "2"
+        assert ledger.is_open("t")  # nothing was charged
+        assert put(ledger, "t", domains=other).version == "3"
+        assert put(ledger, "t", domains=other, declared=False).version == "4"
+        assert ledger.domains("t") is None
+        assert put(ledger, "t", domains=bounded).version == "5"
+        ledger.verify()
+    with any_place.open() as ledger:
+        with pytest.raises(LedgerMismatch, match="at version '5' now"):  # by a session that was opened before
+            ledger.reserve(Charge(Laplace(10), dataset="t", version="4"))
+        ledger.reserve(Charge(Laplace(10), dataset="t", version="5"))
+        assert not ledger.is_open("t")
+        for said in ({"domains": other}, {"domains": found, "declared": False}):
+            with pytest.raises(LedgerMismatch, match="domains"):
+                put(ledger, "t", **said)
+        assert put(ledger, "t", OTHER, domains=bounded).version == "6"
+        ledger.verify()
+
+
+def test_after_a_restoration_nobody_knows_whether_domains_may_change(tmp_path: Path) -> None:
+    any_place = FilePlace(tmp_path)
+    with any_place.open() as ledger:
+        put(ledger, "t", domains={"t": {}})
+    before = any_place.backup()
+    with any_place.open() as ledger:
+        ledger.reserve(Charge(Laplace(10), dataset="t"))
+    any_place.put_back(before)
+    restore(any_place.where, reason="an old copy")
+    with any_place.open() as ledger:
+        assert not ledger.is_open("t")
+
+
+def test_a_table_that_changed_when_its_domains_were_declared_has_a_version_for_each(any_place: Place) -> None:
+    with any_place.open() as ledger:
+        put(ledger, "t", declared=False)
+        assert put(ledger, "t", OTHER, domains={"t": {}}).version == "3"
+        assert [version for version, _ in ledger.versions("t")] == ["1", "2", "3"]
+
+
+def test_no_two_versions_have_one_name(any_place: Place) -> None:
+    with any_place.open() as ledger:
+        put(ledger, "t", declared=False)
+        ledger.new_version("t", version="3", fingerprint=OTHER)
+        ledger.new_version("t", version="4", fingerprint=CONTENT)
+        assert put(ledger, "t", OTHER, domains={"t": {}}).version == "6"  # declared, and with other content
+        assert [version for version, _ in ledger.versions("t")] == ["1", "3", "4", "5", "6"]
+
+
+SMALL = gt.accounting.events.Pure("0.01")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "clinic.ledger"
+    with gt.ledger.open(path) as ledger:
+        ledger.population("patients", budget=gt.PureDP(2), unit="person_id")
+        ledger.dataset("visits", population="patients")
+        ledger.analyst("ann", datasets=["visits"], budget=gt.PureDP(1), questions=1)
+    return path
+
+
+def ask(ledger: Ledger, key: str) -> None:
+    ledger.reserve(Charge(SMALL, dataset="visits", analyst="ann", key=key, name=key))
+
+
+def test_a_changed_limit_decides_about_the_next_charge_and_what_was_before_still_counts(path: Path) -> None:
+    with gt.ledger.open(path) as ledger:
+        (ann,) = ledger.levels(analyst="ann")
+        ask(ledger, "one")
+        with pytest.raises(AllowanceExceeded):
+            ask(ledger, "two")
+        ledger.change_limits(ann, questions=2, reason="a course")
+        ask(ledger, "two")
+        with pytest.raises(AllowanceExceeded):
+            ask(ledger, "three")
+        ledger.change_limits(ann, questions="none", failures=5, reason="it goes on")
+        ask(ledger, "three")
+        changed = ledger.change_limits(ann, approval_above=gt.PureDP("0.001"), reason="small ones")
+        assert changed.approval_above == gt.PureDP("0.001", unit=gt.unit("person_id"))
+        with pytest.raises(ApprovalRequired):
+            ask(ledger, "four")
+        ledger.change_limits(ann, approval_above="none", reason="trusted")
+    with gt.ledger.open(path) as ledger:  # all of it is in the chain
+        ask(ledger, "four")
+        (allowance,) = (allowance for allowance in ledger.failures() if allowance.name == "ann")
+        assert (allowance.allowed, allowance.left) == (5, 5)
+        assert len([entry for entry in ledger.entries(analyst="ann") if entry.kind == "limits"]) == 4
+        ledger.verify()
+
+
+def test_who_is_registered_again_is_compared_with_the_limits_of_now(path: Path) -> None:
+    with gt.ledger.open(path) as ledger:
+        (ann,) = ledger.levels(analyst="ann")
+        ledger.change_limits(ann, questions=7, reason="a course")
+        ledger.analyst("ann", datasets=["visits"], budget=gt.PureDP(1), questions=7)
+        with pytest.raises(LedgerMismatch):
+            ledger.analyst("ann", datasets=["visits"], budget=gt.PureDP(1), questions=1)
+
+
+def test_a_change_of_nothing_or_of_what_a_data_set_does_not_count_is_refused(path: Path) -> None:
+    with gt.ledger.open(path) as ledger:
+        before = len(ledger.history())
+        (visits,) = (level for level in ledger.levels() if level.kind == "data set")
+        (ann,) = ledger.levels(analyst="ann")
+        for level, limits in (
+            (visits, {"questions": 3}),
+            (visits, {"failures": 3}),
+            (ann, {}),
+            (ann, {"failures": -1}),
+        ):
+            with pytest.raises(InvalidParameter):
+                ledger.change_limits(level, reason="?", **limits)  # type: ignore[arg-type]  # (numbers)
+        assert len(ledger.history()) == before
+        ledger.change_limits(visits, approval_above=gt.PureDP("0.1"), reason="large ones wait")
+
+
+def spending(ledger: Ledger, budget: Guarantee, people: str = "people", data: str = "d") -> None:
+    ledger.population(people, budget=budget)
+    ledger.dataset(data, population=people)
+    event = TENTH if isinstance(budget, PureDP | ApproxDP) else Gaussian(10)
+    for number in range(3):
+        ledger.reserve(Charge(event, dataset=data, name=str(number)))
+
+
+BUDGETS: list[Guarantee] = [
+    PureDP(1, neighbours="add-remove"),
+    ApproxDP(1, "1e-6"),
+    ZCDP(1, neighbours="add-remove"),
+    GaussianDP(1, neighbours="add-remove"),
+    RenyiDP({2: 1, 8: 4}, neighbours="add-remove"),
+]
+
+
+def test_a_budget_is_lowered_to_what_was_spent_in_one_act(place: Place) -> None:
+    with place.open() as ledger:
+        for number, budget in enumerate(BUDGETS):
+            spending(ledger, budget, people=f"people {number}", data=f"d{number}")
+            before = ledger.population(f"people {number}")
+            lowered = ledger.change_budget(before, "spent", reason="the study is over")
+            assert type(lowered.budget) is type(budget)
+            assert lowered.own is not None
+            assert lowered.own > Fraction(99, 100)
+            with pytest.raises(BudgetExceeded):
+                ledger.reserve(Charge(TENTH, dataset=f"d{number}", name="more"))
+        ledger.verify()
+
+
+def test_a_pure_budget_is_lowered_exactly_and_what_was_given_stays_given(place: Place) -> None:
+    with place.open() as ledger:
+        spending(ledger, PureDP(1))
+        ledger.analyst("ann", datasets=["d"], budget=PureDP("0.5"))
+        ledger.reserve(Charge(TENTH, dataset="d", analyst="ann", name="q"))
+        people, ann = ledger.levels()[0], ledger.levels(analyst="ann")[0]
+        assert ledger.change_budget(ann, "spent", reason="left").budget == PureDP("0.1")
+        assert ledger.change_budget(people, "spent", reason="over").budget == PureDP("0.8")
+        ledger.verify()
+
+
+def test_a_budget_is_lowered_while_others_charge(place: Place) -> None:
+    """Whoever reads what was spent and then states it loses the race; one act does not."""
+    with place.open() as ledger:
+        spending(ledger, PureDP(1))
+        level = ledger.levels()[0]
+
+        def charge(_: int) -> int:
+            with place.open() as other:
+                try:
+                    other.reserve(Charge(Laplace(100), dataset="d"))
+                except BudgetExceeded:
+                    return 0
+                return 1
+
+        with ThreadPoolExecutor(2) as pool:
+            charging = [pool.submit(charge, number) for number in range(6)]
+            lowered = ledger.change_budget(level, "spent", reason="over")
+            charged = sum(each.result() for each in charging)
+        assert lowered.budget == PureDP(Fraction(3, 10) + Fraction(charged, 100))
+        assert ledger.verify().reservations == 3 + charged
+
+
+def test_what_has_no_known_spending_is_not_lowered_to_it(place: Place) -> None:
+    with place.open() as ledger:
+        spending(ledger, PureDP(1))
+        with pytest.raises(LedgerMismatch):
+            ledger.change_budget(ledger.levels()[1], "spent", reason="it has no cap")
+
+
+def test_the_command_lowers_a_budget_to_what_was_spent(place: Place) -> None:
+    with place.open() as ledger:
+        spending(ledger, PureDP(1))
+    line = ["admin", "budget", "change", "--population", "people", "--budget", "spent", "--reason", "over"]
+    assert cli.main([*line, "--ledger", place.where]) == 0
+    with place.open() as ledger:
+        assert ledger.levels()[0].budget == PureDP("0.3")
+
+
+NAMES = ["Ann", "ANN ", " ann", "\uff41nn", "custodian", "Custodian", "\uff23ustodian "]
+
+
+def test_a_name_that_reads_as_another_or_as_the_custodian_is_refused(place: Place) -> None:
+    with place.open() as ledger:
+        spending(ledger, PureDP(1))
+        ledger.analyst("ann", datasets=["d"], budget=PureDP("0.1"))
+        before = len(ledger.history())
+        for name in NAMES:
+            with pytest.raises(InvalidParameter):
+                ledger.analyst(name, datasets=["d"], budget=PureDP("0.1"))
+        assert len(ledger.history()) == before
+        ledger.analyst("ann", datasets=["d"], budget=PureDP("0.1"))  # the name itself is known
+        ledger.analyst("anna", datasets=["d"], budget=PureDP("0.1"))
+
+
+def test_a_reason_is_as_long_in_the_ledger_as_the_service_says(place: Place) -> None:
+    longest = routes.REASON["maxLength"]
+    with place.open() as ledger:
+        spending(ledger, PureDP(1))
+        level = ledger.levels()[0]
+        ledger.change_budget(level, PureDP(2), reason="x" * longest)
+        with pytest.raises(InvalidParameter):
+            ledger.change_budget(level, PureDP(3), reason="x" * (longest + 1))

@@ -1,26 +1,40 @@
-"""Few aggregates give the integers that plain Python gives, of every number that a row can hold."""
+"""The fast paths of DuckDB give the integers of the shared statements."""
 
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import polars as pl
 import pytest
 
+import giveortake as gt
+from engine_places import EVERYWHERE, OTHERS, place
+from giveortake.audit.neighbours import Row, Table, random_row, random_rows
+from giveortake.compile import Spend, Terms
 from giveortake.compile.measures import quantum_of
-from giveortake.engines import KeyColumn, Keys, Quantum, Summand, Tally
+from giveortake.engines import KeyColumn, Keys, Persons, Quantum, Summand, Tally
 from giveortake.engines.duckdb import fast_paths
 from giveortake.engines.duckdb.engine import DuckDBEngine
+from giveortake.engines.questions import Bounding
 from giveortake.engines.sql import statements
+from giveortake.mechanisms.partition_selection import weights
 from giveortake.plan import Call, ColumnReference, Domain, Expression, Kind, Literal, PrivateTable, Scan
-from replay import Revealing
+from giveortake.session import Session
+from giveortake.session.profiles.profile import ProfileRequest
+from giveortake.session.session import mechanism_of
+from inside import engine_of
+from replay import MODES, Revealing, exact_integers
+from tiers import is_long, tiered
 
 GRAIN = Fraction(1, 8)
 KEYS = Keys((KeyColumn("g", ColumnReference("g"), ("a", "b", None)),))
@@ -68,16 +82,16 @@ def steps_of(value: Any, quantum: Quantum) -> int | None:
 
 def by_hand(values: list[Any], summands: tuple[Summand, ...], quanta: list[Quantum | None]) -> list[list[int]]:
     found = [[0, 0, 0] for _ in summands]
-    for place, value in enumerate(values):
-        if place % 4 < 3:
+    for index, value in enumerate(values):
+        if index % 4 < 3:
             there = value is not None and not math.isnan(value)
             for answer, summand, quantum in zip(found, summands, quanta, strict=True):
                 if summand.kind == "rows":
-                    answer[place % 4] += 1
+                    answer[index % 4] += 1
                 elif quantum is not None:
-                    answer[place % 4] += steps_of(value, quantum) or 0
+                    answer[index % 4] += steps_of(value, quantum) or 0
                 else:
-                    answer[place % 4] += there is not isinstance(summand.expression, Call)
+                    answer[index % 4] += there is not isinstance(summand.expression, Call)
     return found
 
 
@@ -248,3 +262,171 @@ def test_few_rows_hold_what_the_table_would_be_read_as(tmp_path: Path, *, wide: 
     assert every == chosen
     assert all(any(each) for each in every)
     engine.close()
+
+
+ROWS = 5000
+VALUES = tuple(f"k{index:02d}" for index in range(30))
+QUANTUM = Quantum(Fraction(1, 2**20), Fraction(-3), Fraction(100), shift=7)
+SUMMANDS = (
+    Summand("rows", fineness=1024),
+    Summand("sum", ColumnReference("x"), QUANTUM),
+    Summand("values", ColumnReference("x"), fineness=64),
+    Summand("persons", fineness=3),
+)
+
+
+def engine_of_persons(persons: Any) -> tuple[DuckDBEngine, Scan]:
+    random = np.random.default_rng(5)
+    amounts = [None if draw < 0.1 else 200 * draw - 40 for draw in random.random(ROWS).tolist()]
+    amounts[:2] = [float("nan"), float("inf")]
+    names = [None if draw < 0.02 else f"k{int(40 * draw**2):02d}" for draw in random.random(ROWS).tolist()]
+    engine = DuckDBEngine()
+    source = engine.add(
+        "t", pl.DataFrame({"p": persons, "k": names, "x": amounts, "d": random.integers(0, 9, ROWS)}), {}
+    )
+    columns = tuple((name, domain.complete() if name == "p" else domain) for name, domain in source.columns)
+    return engine, Scan(PrivateTable("t", columns, "p"), None)
+
+
+def some_persons() -> Any:
+    random = np.random.default_rng(6)
+    return np.minimum(random.pareto(0.7, ROWS) * 10, 900).astype(np.int64) - 2**45
+
+
+def noted(calls: list[str], work: Any, *given: Any, **options: Any) -> Any:
+    calls.append("sorted")
+    return work(*given, **options)
+
+
+def both_ways(monkeypatch: pytest.MonkeyPatch, work: Any) -> tuple[Any, Any]:
+    calls: list[str] = []
+    for name in ("bounded_sums", "key_totals"):
+        monkeypatch.setattr(fast_paths, name, partial(noted, calls, getattr(fast_paths, name)))
+    plain = work()
+    assert not calls
+    monkeypatch.setattr(fast_paths, "FEWEST_ROWS", 2)
+    monkeypatch.setattr(fast_paths, "BLOCK", 64)
+    again = work()
+    assert calls
+    return plain, again
+
+
+@pytest.mark.parametrize("wanted", [None, (0, 3, 4, 29)])
+@pytest.mark.parametrize("bounding", [Bounding(2, 1), Bounding(5, 3), Bounding(100, 2)])
+def test_bounded_sums(monkeypatch: pytest.MonkeyPatch, bounding: Bounding, wanted: tuple[int, ...] | None) -> None:
+    engine, scan = engine_of_persons(some_persons())
+    tally = Tally(scan, Keys((KeyColumn("k", ColumnReference("k"), VALUES),), wanted), SUMMANDS, bounding)
+    for one, other in zip(*both_ways(monkeypatch, lambda: engine._tally(tally)), strict=True):
+        assert one.tolist() == other.tolist()
+        assert any(one.tolist())
+
+
+def test_sums_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, scan = engine_of_persons(some_persons())
+    tally = Tally(scan, Keys(), SUMMANDS, Bounding(4, 3))
+    plain, again = both_ways(monkeypatch, lambda: engine._tally(tally))
+    assert [each.tolist() for each in plain] == [each.tolist() for each in again]
+
+
+@pytest.mark.parametrize(("weighted", "dense"), [(False, True), (True, True), (True, False)])
+@pytest.mark.parametrize("groups", [1, 3, 500])
+def test_first_keys(monkeypatch: pytest.MonkeyPatch, groups: int, weighted: bool, dense: bool) -> None:
+    monkeypatch.setattr(fast_paths, "_DENSE", 10**9 if dense else 0)
+    engine, scan = engine_of_persons(some_persons())
+    keys = Keys((KeyColumn("k", ColumnReference("k"), None), KeyColumn("d", ColumnReference("d"), None)))
+    asked = Persons(scan, keys, groups, weights(1000, groups) if weighted else None)
+    plain, again = both_ways(monkeypatch, lambda: engine._persons(asked))
+    assert plain[0] == again[0]
+    assert plain[1].tolist() == again[1].tolist()
+
+
+def test_a_person_with_very_many_keys_is_sorted_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = 70_000
+    table = pl.DataFrame({"p": np.arange(size) // (size - 9), "k": np.arange(size) % (size - 9)})
+    engine = DuckDBEngine()
+    source = engine.add("t", table, {})
+    columns = tuple((name, domain.complete()) for name, domain in source.columns)
+    persons = Persons(
+        Scan(PrivateTable("t", columns, "p"), None), Keys((KeyColumn("k", ColumnReference("k"), None),)), 4
+    )
+    plain, again = both_ways(monkeypatch, lambda: engine._persons(persons))
+    assert plain[0] == again[0]
+    assert plain[1].tolist() == again[1].tolist()
+
+
+@pytest.mark.parametrize("spread", [2**62, "text"])
+def test_persons_that_cannot_be_packed_go_the_other_way(monkeypatch: pytest.MonkeyPatch, spread: Any) -> None:
+    persons = some_persons()
+    persons = [f"p{each}" for each in persons] if spread == "text" else (persons * 11) % spread * np.sign(persons)
+    engine, scan = engine_of_persons(persons)
+    tally = Tally(scan, Keys((KeyColumn("k", ColumnReference("k"), VALUES),)), SUMMANDS, Bounding(2, 1))
+    plain = engine._tally(tally)
+    monkeypatch.setattr(fast_paths, "FEWEST_ROWS", 2)
+    assert [each.tolist() for each in engine._tally(tally)] == [each.tolist() for each in plain]
+
+
+def test_sums_that_could_leave_64_bits_are_not_sorted() -> None:
+    huge = Quantum(Fraction(1), Fraction(0), Fraction(2**61), is_whole=True)
+    tally = Tally(
+        engine_of_persons(some_persons())[1], Keys(), (Summand("sum", ColumnReference("d"), huge),), Bounding(1, 1)
+    )
+    assert not fast_paths.suits_sorted_tally(tally, 10**6)
+    small = Tally(tally.relation, Keys(), SUMMANDS, Bounding(1, 1))
+    assert fast_paths.suits_sorted_tally(small, 10**6)
+    assert not fast_paths.suits_sorted_tally(small, 10**8)
+    assert not fast_paths.suits_sorted_tally(small, 10)
+    assert not fast_paths.suits_sorted_tally(Tally(tally.relation, Keys(), SUMMANDS), 10**6)
+
+
+HEAVY = tiered(20_000, 60_000)
+
+
+def evil_table() -> Table:
+    luck = random.Random("profiles")  # noqa: S311 (which rows are tried need not be secret)
+    rows: list[Row] = []
+    for person in range(40):
+        rows += random_rows(luck, person)
+    rows += [random_row(luck, 77) for _ in range(300)]
+    rows += [random_row(luck, None) for _ in range(20)]
+    return Table(tuple({**row, "q": (row["q"] or "").replace("\0", "") or None} for row in rows), ())
+
+
+def exact_bins(s: Session, table: str, by: list[str], columns: list[str]) -> list[list[int]]:
+    """What noise would be added to, dimension by dimension."""
+    profile = ProfileRequest.of(table, by, columns).bind(mechanism_of(s), Terms.of({"epsilon": 1}))
+    made = profile.at(Spend(epsilon=Fraction(1))).made()
+    return [exact_integers(measurement, engine_of(s))[0].tolist() for measurement in made]
+
+
+@pytest.mark.parametrize("where", OTHERS)
+def test_every_engine_finds_the_same_bins(where: str, request: pytest.FixtureRequest) -> None:
+    table, mode = evil_table(), MODES[1]
+    with mode.session(table) as one, mode.session(table, place(where, request)) as other:
+        schema = mechanism_of(one).origin.uncapped["data"].schema
+        columns = [name for name, domain in schema.items() if domain.kind.is_number and name != "p"]
+        by = [name for name, domain in schema.items() if name != "p" and domain.kind.value in {"text", "date"}]
+        assert len(columns) >= 2
+        some = where == "spark" and not is_long()  # each number of groups and each column takes statements
+        for groups in [by[:2]] if some else ([], by[:1], by[:3]):
+            columns = columns[:2] if some else columns
+            found = exact_bins(one, "data", groups, columns)
+            assert exact_bins(other, "data", groups, columns) == found
+            assert all(sum(each) == sum(found[0]) for each in found)  # everybody is in one bin of each dimension
+
+
+@pytest.mark.parametrize("where", EVERYWHERE)
+def test_a_person_as_heavy_as_may_be_is_one_person(where: str, request: pytest.FixtureRequest) -> None:
+    frame = pl.DataFrame(
+        {
+            "person": [1] * HEAVY + [2, 3],
+            "note": [f"{'long ' * 40}{i}" for i in range(HEAVY)] + ["a", "b"],
+            "x": [1e300, -1e300, *[0.5] * HEAVY],
+        }
+    )
+    placed = place(where, request)("trips", frame)
+    with gt.protect(placed, unit="person", budget=gt.PureDP(5), name="trips", engine={"threads": 1}) as s:
+        rows, groups, largest, magnitude = exact_bins(s, "trips", ["note"], ["x"])
+    assert [n for n in rows if n] == [2, 1]
+    assert [n for n in groups if n] == [2, 1]
+    assert [n for n in largest if n] == [3]
+    assert (sum(magnitude), magnitude[-1]) == (3, 1)  # beyond the last power, and below zero
