@@ -16,11 +16,8 @@ import pytest
 
 import giveortake as gt
 from evil_calls import LEAVES, ROWS, calls
-from evil_tables import DOMAINS, SCHEMA, frame, frames
-from giveortake.audit.cases import shapes_of
-from giveortake.audit.neighbours import Row, Table, random_row, random_rows, random_table, random_visits
+from evil_tables import DOMAINS, SCHEMA, frame
 from giveortake.compile.measures import quantum_of
-from giveortake.compile.partition_selection import with_keys
 from giveortake.engines import Bins, KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.postgres.engine import PostgresEngine
@@ -31,9 +28,9 @@ from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryF
 from giveortake.plan import Call, ColumnReference, Domain, Expression, Kind, Literal, PrivateTable, Scan
 from giveortake.plan.domains import declared
 from giveortake.plan.functions import FUNCTIONS
-from inside import engine_of, measured
+from inside import engine_of
 from postgres_server import stored
-from replay import MODES, SPEND, ZONES, Mode, Revealing, exact_integers, exact_units
+from replay import Revealing
 from tiers import tiered
 from waiting import until
 
@@ -63,53 +60,7 @@ def _name() -> str:
     return f"t_{uuid4().hex[:8]}"
 
 
-# -- the same integers ----------------------------------------------------------------------------------------------
-
-
-def _storable(table: Table) -> Table:
-    """Texts without NUL, which PostgreSQL does not hold."""
-    return Table(tuple({**row, "q": row["q"] and row["q"].replace("\0", "nul")} for row in table.rows), table.visits)
-
-
-def _tables(luck: random.Random) -> list[Table]:
-    giant = [random_row(luck, 7) for _ in range(300)]
-    people = [row for person in range(25) for row in random_rows(luck, person)]
-    visits = [row for person in range(25) for row in random_visits(luck, person)]
-    nobody: list[Row] = [random_row(luck, None) for _ in range(5)]
-    made = [Table((), ()), random_table(luck), Table((*people, *nobody), tuple(visits)), Table(tuple(giant), ())]
-    return [_storable(each) for each in made]
-
-
-def _asked_there(server: str, mode: Mode, table: Table) -> PostgresEngine:
-    there = PostgresEngine(server)
-    for name, data in frames(table).items() if mode.by_person else [("data", frames(table)["data"])]:
-        there.add(name, stored(server, f"{name}_{uuid4().hex[:8]}", data), None)
-    there.add_public("zones", ZONES)
-    there.lock()
-    return there
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("mode", MODES[:3], ids=lambda mode: mode.name)
-def test_every_shape_has_the_integers_and_keys_of_duckdb(mode: Mode, server: str) -> None:
-    """Each on two of four tables, beside the one of `test_conformance`."""
-    shapes = sorted(shapes_of(by_person=mode.by_person, few_rows=mode.few_rows).items())
-    tables = _tables(random.Random(mode.name))  # noqa: S311 (which tables are tried need not be secret)
-    for number, table in enumerate(tables):
-        there = _asked_there(server, mode, table)
-        with mode.session(table) as here:
-            for name, text in shapes[number // 2 :: 2]:
-                made = measured(here, text, SPEND)
-                keys = None
-                if made.selection is not None:
-                    found = exact_units(made, engine_of(here))
-                    assert exact_units(made, there) == found, name
-                    keys = with_keys(made, list(found))
-                for one, other in zip(
-                    exact_integers(made, engine_of(here), keys), exact_integers(made, there, keys), strict=True
-                ):
-                    assert one.tolist() == other.tolist(), name
-        there.close()
+# -- values ----------------------------------------------------------------------------------------------------------
 
 
 def _values(engine: PostgresEngine, name: str, columns: tuple[tuple[str, Domain], ...]) -> dict[str, list[Any]]:
@@ -184,23 +135,6 @@ def test_a_hundred_thousand_keys_are_found_in_seconds(
     keys = Keys((KeyColumn("k", ColumnReference("k"), (None, *(f"key {n}" for n in range(100_000)))),))
     (rows,) = _open(engine.tally(Tally(scan, keys, (Summand("rows"),))))
     assert rows.tolist() == [0] + [4] * 5000 + [0] * 95_000
-
-
-def test_sums_beyond_64_bits_are_exact(server: str, engine: PostgresEngine) -> None:
-    large = 2**62 - 1
-    frame = pl.DataFrame({"p": [1, 1, 1, 2], "w": [large, large, large, -large]})
-    duck = DuckDBEngine(threads=1)
-    duck.add("t", frame, {})
-    engine.add("t", stored(server, _name(), frame), None)
-    domain = Domain(Kind.INTEGER, Fraction(-large), Fraction(large))
-    scan = Scan(PrivateTable("t", (("p", Domain(Kind.INTEGER, nullable=False)), ("w", domain)), "p"))
-    for bounding in (None, Bounding(1, 2), Bounding(1, 9)):
-        summand = Summand("sum", ColumnReference("w"), quantum_of(domain, ColumnReference("x"), centred=False))
-        found = [_open(each.tally(Tally(scan, Keys(), (summand,), bounding)))[0].tolist() for each in (duck, engine)]
-        assert found[0] == found[1]
-        if bounding is None:
-            assert found[1] == [2 * large]
-    duck.close()
 
 
 @pytest.mark.parametrize("most", [Fraction(1, 10**9), Fraction(7), Fraction(2**62)])

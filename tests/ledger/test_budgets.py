@@ -10,10 +10,9 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from granted_ledgers import everyone
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_places import Place
+from ledger_places import Place, everyone
 from ledger_places import place_of_rules as place
 
 from giveortake.errors import (

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from checkpointed_ledger import EVERY, TENTH, ask, checkpoints, fill, told
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_places import FilePlace, Place, ServerPlace, place
+from ledger_places import EVERY, TENTH, FilePlace, Place, ServerPlace, ask, checkpoints, fill, place, told
 
 from giveortake.errors import GiveOrTakeError, LedgerDamaged, LedgerError, LedgerRolledBack
 from giveortake.ledger import Charge, Ledger, reindex, restore, verification

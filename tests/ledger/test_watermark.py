@@ -16,8 +16,8 @@ from typing import Any
 
 import dying_writers
 import pytest
-from kept_ledgers import TENTH, begin, charge, place
-from ledger_places import FilePlace, ServerPlace
+from ledger_places import TENTH, FilePlace, ServerPlace, begin, charge
+from ledger_places import begun_file as place
 
 from forked import begun, ended, exit_code
 from giveortake import cli

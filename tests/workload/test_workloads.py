@@ -221,12 +221,6 @@ def test_a_weight_makes_a_table_surer() -> None:
     assert line_of(heavy, "region")["sd"] > line_of(plain, "region")["sd"]
 
 
-def test_a_margin_is_reached_with_no_more_than_it_takes() -> None:
-    quote = _session().workload(gt.workload.marginals(COLUMNS)).quote(margin=25)
-    assert max(line["margin"] for line in quote.lines) == pytest.approx(25, rel=0.01)
-    assert max(line["margin"] for line in quote.lines) <= 25
-
-
 def test_persons_pay_for_every_row_that_counts() -> None:
     table = _people()
     session = _session(table, unit="id", budget=gt.ZCDP(10**8))

@@ -32,10 +32,14 @@ if TYPE_CHECKING:
 
     from giveortake.answers.column import Values
     from giveortake.answers.terms import Caps, LeftOut, SpendTerms
-    from giveortake.exact import Number
 
 
-_USUAL_CONFIDENCE = Fraction(95, 100)
+_UNSTATED: dict[str, Any] = {
+    **dict.fromkeys(("guarantee", "cost", "release_id", "caps", "left_out")),
+    **dict.fromkeys(("citations", "recipe", "notes"), ()),
+    "confidence": Fraction(95, 100),
+    "entropy": "",
+}
 _UNSEEN = r"[\s\x00-\x1f\x7f-\xa0\u200b-\u200f\u2060\ufeff]*"  # characters that some spreadsheets skip at the beginning
 _FORMULA = re.compile(rf"^(?=[\t\r\n])|(?:^|(?<=[;\t]))(?={_UNSEEN}[-=+@＝＋－＠])")  # where a formula begins
 
@@ -43,18 +47,7 @@ _FORMULA = re.compile(rf"^(?=[\t\r\n])|(?:^|(?<=[;\t]))(?={_UNSEEN}[-=+@＝＋�
 class Released(ABC):
     """Released values, how sure they are, what was promised and what they cost; they convert to any kind of table."""
 
-    __slots__ = (
-        "caps",
-        "citations",
-        "confidence",
-        "cost",
-        "entropy",
-        "guarantee",
-        "left_out",
-        "notes",
-        "recipe",
-        "release_id",
-    )
+    __slots__ = codec.NAMES
 
     stored_name: ClassVar[str]  # in JSON
     guarantee: Any
@@ -68,31 +61,15 @@ class Released(ABC):
     caps: Caps | None  # how much of a person counts; None if everything does
     left_out: LeftOut | None  # how much the caps leave out, as far as that was released
 
-    def __init__(
-        self,
-        *,
-        guarantee: Any = None,
-        cost: Any = None,
-        release_id: str | None = None,
-        confidence: Number = _USUAL_CONFIDENCE,
-        citations: tuple[str, ...] = (),
-        recipe: Mapping[str, object] | Sequence[str] = (),
-        entropy: str = "",
-        notes: tuple[str, ...] = (),
-        caps: Caps | None = None,
-        left_out: LeftOut | None = None,
-    ) -> None:
+    def __init__(self, **provenance: Any) -> None:
+        stated = codec.Provenance(**{**_UNSTATED, **provenance})
+        recipe = stated.recipe
+        self._keep(**{name: getattr(stated, name) for name in codec.NAMES})
         self._keep(
-            guarantee=guarantee,
-            cost=cost,
-            release_id=release_id,
-            confidence=Confidence(confidence),
-            citations=tuple(citations),
+            confidence=Confidence(stated.confidence),
+            citations=tuple(stated.citations),
             recipe=MappingProxyType(dict(recipe)) if isinstance(recipe, Mapping) else tuple(recipe),
-            entropy=entropy,
-            notes=tuple(notes),
-            caps=caps,
-            left_out=left_out,
+            notes=tuple(stated.notes),
         )
 
     def _keep(self, **fields: object) -> None:

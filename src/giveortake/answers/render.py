@@ -247,12 +247,14 @@ def as_rich(answer: Released) -> Any:
         )
     for row in zip(*texts, strict=True):
         table.add_row(*(Text(cell) for cell in row))
-    footer = [" · ".join(facts(answer, at_length=True))]
-    if len(answer) > _MOST_ROWS:
-        footer.insert(0, f"… {counted(len(answer) - _MOST_ROWS, 'more row')}")
-    if answer.guarantee is not None:
-        footer.append(str(answer.guarantee))
-    return Group(table, *(Text(line, style="dim") for line in [*footer, *notes(answer)]))
+    return Group(table, *(Text(line, style="dim") for line in _footer(answer, _MOST_ROWS)))
+
+
+def _footer(answer: Released, rows: int) -> list[str]:
+    """What stands below the first rows: how many more there are, the facts, the promise and the notes."""
+    hidden = [f"… {counted(len(answer) - rows, 'more row')}"] if len(answer) > rows else []
+    promise = [] if answer.guarantee is None else [str(answer.guarantee)]
+    return [*hidden, " · ".join(facts(answer, at_length=True)), *promise, *notes(answer)]
 
 
 def aligned(rows: Sequence[Sequence[str]], justify: Callable[[str, int], str] = str.ljust) -> list[str]:
@@ -292,12 +294,9 @@ def as_html(answer: Released, rows: int = _MOST_ROWS, *, foot: bool = True) -> s
     )
     cells = [_html_cells(column, rows) for column in answer.columns]
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
-    lines = [" · ".join(facts(answer, at_length=True))]
-    if len(answer) > rows:
-        lines.insert(0, f"… {counted(len(answer) - rows, 'more row')}")
-    if answer.guarantee is not None:
-        lines.append(str(answer.guarantee))
-    footer = [*lines, *notes(answer)] if foot else lines[:1] if len(answer) > rows else []
+    footer = _footer(answer, rows)
+    if not foot:
+        footer = footer[:1] if len(answer) > rows else []
     text = "<br>".join(map(escape, footer))
     return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{text}</small></div>"
 
@@ -379,7 +378,7 @@ def _align(column: Column) -> Literal["left", "right"]:
 
 def facts(answer: Released, *, at_length: bool = False) -> list[str]:
     """How many rows there are, how sure they are, what they cost; with `at_length` what intervals do not cover."""
-    facts = [f"{len(answer):,} row{'s' * (len(answer) != 1)}"]
+    facts = [counted(len(answer), "row")]
     if any(column.has_interval for column in answer.columns):
         together = "each" if answer.confidence.over == "cell" else "all together"
         scope = FOR_NOISE if at_length and (answer.caps is not None or caps_of(answer) is not None) else ""

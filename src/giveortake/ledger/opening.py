@@ -10,7 +10,7 @@ import os
 import secrets
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 from giveortake import codec
 from giveortake.errors import (
@@ -364,9 +364,11 @@ def restore(
     """
     named("reason", reason)
     store = store_at(where)
-    keeper: Home | _ExplicitMark | None = None
+    home: Home | None = None
+    keeper: Mark | None = None
     try:
-        keeper = home_of(store, mark) or _ExplicitMark(mark_at(where, mark))
+        home = home_of(store, mark)
+        keeper = mark_at(where, mark) if home is None else None
         if export is not None:
             _write_anew(store, export)
         if not store.exists():
@@ -376,7 +378,7 @@ def restore(
             state = indexed_anew(tables)
             if not state.ledger:
                 raise LedgerDamaged(f"{store.name} holds no entries", hint="put a backup there first")
-            remembered = keeper.remembered(state.ledger)
+            remembered = _remembered(keeper) if home is None else home.remembered(state.ledger)
             if _has_forgotten_nothing(state, remembered):
                 if export is None:
                     raise LedgerMismatch(
@@ -391,29 +393,23 @@ def restore(
             for entry in transaction.entries:
                 state.apply(entry)
             transaction.keep_rows()
-        keeper.accept(state.head)
+        if home is not None:
+            home.accept(state.head)
+        elif keeper is not None:
+            keeper.replace(state.head)
         return state.head
     finally:
         store.close()
-        if isinstance(keeper, _ExplicitMark):
-            keeper.mark.close()
+        if keeper is not None:
+            keeper.close()
 
 
-@final
-class _ExplicitMark:
-    """A mark at a given place, or in the ledger's own database."""
-
-    def __init__(self, mark: Mark) -> None:
-        self.mark = mark
-
-    def remembered(self, _ledger: str) -> Point | str | None:
-        try:
-            return self.mark.read()
-        except LedgerDamaged:
-            return "damaged"
-
-    def accept(self, head: Point) -> None:
-        self.mark.replace(head)
+def _remembered(mark: Mark | None) -> Point | str | None:
+    """What a mark at a given place, or in the ledger's own database, remembers; "damaged" if it cannot be read."""
+    try:
+        return None if mark is None else mark.read()
+    except LedgerDamaged:
+        return "damaged"
 
 
 def _has_forgotten_nothing(state: State, remembered: Point | str | None) -> bool:

@@ -373,25 +373,18 @@ def fail(transaction: Transaction, number: int, *, since: datetime | None = None
 
 def begin_again(transaction: Transaction, number: int) -> None:
     """Count another execution of a reservation that was begun before; refused if the allowance is used up."""
-    reserved = _unanswered(transaction, number)
-    if reserved is not None:
+    reserved = _reserved(transaction, number)
+    if reserved.answer is None:
         _require_known(reserved)
-        for level in reserved.own:
-            _require_failures_left(transaction.state.levels[level])
+        require_failures_left(transaction, number)
         transaction.add("repeated", {"reservation": number})
 
 
 def require_failures_left(transaction: Transaction, number: int) -> None:
-    """Refuse another draw for a reservation whose asker has used up the failure allowance."""
-    reserved = _unanswered(transaction, number)
-    if reserved is not None:
-        for level in reserved.own:
-            _require_failures_left(transaction.state.levels[level])
-
-
-def _unanswered(transaction: Transaction, number: int) -> ReservationRecord | None:
+    """Refuse another draw for a reservation without an answer whose asker has used up the failure allowance."""
     reserved = _reserved(transaction, number)
-    return reserved if reserved.answer is None else None
+    for level in reserved.own if reserved.answer is None else ():
+        _require_failures_left(transaction.state.levels[level])
 
 
 def _reserved(transaction: Transaction, number: int) -> ReservationRecord:
