@@ -430,7 +430,11 @@ def design(question: Question, stability: Stability, *, pure: bool, basis: Basis
         return best.design(shares)
     narrowest = plain.width(shares) - _WORTHWHILE
     for alternative in _bases(plain) if basis is None else [basis]:
-        candidate = plain if alternative == plain.basis else plain.in_basis(alternative)
+        candidate = (
+            plain
+            if alternative == plain.basis
+            else _Candidate(question, stability, alternative, pure=pure, other=plain)
+        )
         weighed = candidate.weighed(no_wider_than=plain.extremes(plain.equal)) if candidate.is_judged else None
         if weighed is not None and candidate.width(weighed) < narrowest:
             best, shares, narrowest = candidate, weighed, candidate.width(weighed)
@@ -456,10 +460,6 @@ class _Candidate:
         self._pure = pure
         self._vectors = vectors(self.measures)
         self.equal = tuple(Fraction(1, len(self._vectors)) for _ in self._vectors)
-
-    def in_basis(self, basis: Basis) -> _Candidate:
-        """The same question in another basis."""
-        return _Candidate(self.question, self._stability, basis, pure=self._pure, other=self)
 
     def design(self, shares: tuple[Fraction, ...]) -> Design:
         return Design(self.measures, self._formulas, self._hidden, self.basis, shares)

@@ -301,7 +301,7 @@ class Measure(ABC):
 
     def of_no_keys(self) -> npt.NDArray[np.int64]:
         """The released array if there are no keys."""
-        return np.zeros(0, dtype=np.int64)
+        return np.zeros(0 if self.sections is None else (0, self.integers), dtype=np.int64)
 
     def combined(
         self, steps: Floats, tails: tuple[Tail, ...], only: tuple[npt.NDArray[Any], RoundedNoise] | None
@@ -617,9 +617,6 @@ class PrefixSums(_CountedValues):
         noise_text = noise.description(self.granularity / self.strategy.fineness)
         over = f"{noise_text}, on running totals over {self.strategy.size:,} bins"
         return over if self.levels == 1 else f"{noise_text}, on each of {self.levels} levels of a tree of bins"
-
-    def of_no_keys(self) -> npt.NDArray[np.int64]:
-        return np.zeros((0, sum(self.sections)), dtype=np.int64)
 
     def combined(
         self, steps: Floats, tails: tuple[Tail, ...], only: tuple[npt.NDArray[Any], RoundedNoise] | None

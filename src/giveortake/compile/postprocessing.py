@@ -84,12 +84,13 @@ def answer_of(
         numbers, _, _ = str(guarantee).partition(":")  # without the sentence
         joint = (f"together with what it refines, it keeps {numbers}",)
     columns = answer_columns(measurement, keys, releases, circumstances.confidence, limit)
+    selections = [] if measurement.selection is None else [measurement.selection.mechanism.citation]
     return Answer(
         columns,
         refine=refine,
         guarantee=guarantee,
         cost=cost,
-        citations=tuple(dict.fromkeys(_citations(measurement))),
+        citations=tuple(dict.fromkeys([*selections, *(noise.citation for noise in measurement.noises)])),
         recipe=_recipe(measurement),
         notes=(
             *circumstances.before,
@@ -274,11 +275,6 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 # -- provenance ------------------------------------------------------------------------------------------------------
-
-
-def _citations(measurement: Measurement) -> list[str]:
-    keys = [] if measurement.selection is None else [measurement.selection.mechanism.citation]
-    return [*keys, *(noise.citation for noise in measurement.noises)]
 
 
 def noise_in_words(measurement: Measurement) -> dict[str, str]:

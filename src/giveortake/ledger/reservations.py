@@ -273,9 +273,10 @@ def reserve(transaction: Transaction, charge: Charge) -> Reservation | PendingAp
             transaction.state.reservation(pending).levels
         ):
             return _reservation(transaction, pending, analyst)
-    approval = _pending_approval(transaction, _approving(transaction.state, table, levels), event, table, content)
-    if approval is not None:
-        return approval
+    large = _finding_large(_approving(transaction.state, table, levels), event, table)
+    request = None if large is None else approvals.decide(transaction, content)
+    if large is not None and request is not None:
+        return PendingApproval(request, large.name)
     if release is not None and not levels:
         original = transaction.stored(release.answer).content["reservation"]
         repeated = _reservation(transaction, release.by.get(analyst, original), analyst)
@@ -485,16 +486,8 @@ def _require_known(reserved: ReservationRecord) -> None:
         )
 
 
-def _pending_approval(
-    transaction: Transaction, levels: list[Level], event: Event, table: DataSet, content: dict[str, Any]
-) -> PendingApproval | None:
-    """Whether some level finds this spend large, more than its threshold would admit, and nobody has approved it."""
-    large = _finding_large(levels, event, table)
-    request = None if large is None else approvals.decide(transaction, content)
-    return None if large is None or request is None else PendingApproval(request, large.name)
-
-
 def _finding_large(levels: list[Level], event: Event, table: DataSet) -> Level | None:
+    """A level that finds this spend large: more than its threshold would admit."""
     return next(
         (
             level

@@ -147,12 +147,6 @@ def units_statement(printer: Printer, persons: Persons, first: str, weights: str
     return f"SELECT id, {total_weight(printer, persons)} AS n FROM ({weight_rows}) AS g GROUP BY id"
 
 
-def keys_statement(table: str, units: str, width: int) -> str:
-    """The keys that count for somebody, each with the number of persons or the sum of their weights."""
-    names = ", ".join(f"any_value(l.k{index}) AS k{index}" for index in range(width))
-    return f"SELECT {names}, any_value(u.n) AS n FROM {table} AS l JOIN {units} AS u ON l.id = u.id GROUP BY u.id"
-
-
 def value_lines(printer: Printer, distinct: Distinct, coded: Coded) -> Lines:
     """The distinct values of each person in each group, with the columns code, id and v."""
     assert distinct.bounding is not None  # noqa: S101 (asked only then)
@@ -186,13 +180,6 @@ def row_lines(printer: Printer, scan: Scan) -> Lines:
     select = f"SELECT {', '.join(columns)} FROM ({printer.stored(scan)}) AS t WHERE {person} IS NOT NULL"
     content = tuple(f"c{index}" for index in range(len(table_columns)))
     return Lines(select, ("p",), "rowid", content, scan.most_rows_of_person, is_repeated=False)
-
-
-def rows_statement(printer: Printer, scan: Scan, table: str, first: str) -> str:
-    """The rows that count, under the names of the table."""
-    numbered_names = enumerate(name for name, _ in scan.table.columns)
-    columns = ", ".join(f"l.c{index} AS {printer.dialect.identifier(name)}" for index, name in numbered_names)
-    return f"SELECT {columns} FROM {table} AS l SEMI JOIN {first} AS f ON l.rowid = f.id"
 
 
 Result = TypeVar("Result")
@@ -249,12 +236,6 @@ def part_lines(printer: Printer, relation: KeepParts) -> Lines:
     ]
     select = f"SELECT {', '.join(columns)} FROM ({printer.relation(relation.source)}) AS t"
     return Lines(select, ("p",), "id", (f"c{names.index(relation.column)}",), relation.most)
-
-
-def parts_statement(printer: Printer, relation: KeepParts, table: str, first: str) -> str:
-    """The rows that count, under their column names."""
-    columns = ", ".join(_named(printer, list(relation.schema)))
-    return f"SELECT {columns} FROM {table} AS l SEMI JOIN {first} AS f ON l.p = f.p AND l.id = f.id"
 
 
 def _read(relation: PerPerson) -> list[str]:
@@ -375,7 +356,10 @@ class WideRows:
             self._first(lines) as (table, first),
             self._temporary_table(units_statement(self._printer, persons, first, weights)) as units,
         ):
-            return self._tables.rows(keys_statement(table, units, len(persons.keys.columns)))
+            columns = enumerate(persons.keys.columns)
+            names = ", ".join(f"any_value(l.k{index}) AS k{index}" for index, _ in columns)
+            counted = f"{table} AS l JOIN {units} AS u ON l.id = u.id GROUP BY u.id"
+            return self._tables.rows(f"SELECT {names}, any_value(u.n) AS n FROM {counted}")
 
     def numbers(self, distinct: Distinct, coded: Coded) -> list[tuple[Any, ...]]:
         """Codes, each with the number of distinct values that count."""
@@ -387,13 +371,17 @@ class WideRows:
     def make_capped_rows(self, scan: Scan, target: str) -> None:
         """Make a table of the rows that count."""
         with self._first(row_lines(self._printer, scan)) as (table, first):
-            self._tables.make(target, rows_statement(self._printer, scan, table, first))
+            columns = ", ".join(_named(self._printer, [name for name, _ in scan.table.columns]))
+            counted = f"{table} AS l SEMI JOIN {first} AS f ON l.rowid = f.id"
+            self._tables.make(target, f"SELECT {columns} FROM {counted}")
 
     def make_relation(self, relation: KeepParts | PerPerson, target: str) -> None:
         """Make a table of a relation."""
         if isinstance(relation, KeepParts):
             with self._first(part_lines(self._printer, relation)) as (table, first):
-                self._tables.make(target, parts_statement(self._printer, relation, table, first))
+                columns = ", ".join(_named(self._printer, list(relation.schema)))
+                counted = f"{table} AS l SEMI JOIN {first} AS f ON l.p = f.p AND l.id = f.id"
+                self._tables.make(target, f"SELECT {columns} FROM {counted}")
             return
         with (
             self._temporary_table(person_rows_statement(self._printer, relation)) as rows,

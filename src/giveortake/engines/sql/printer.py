@@ -192,7 +192,9 @@ class Expressions:
                 printed = self._alike(printed, kinds)
             case "case" | "coalesce" if domain.kind is Kind.REAL:
                 printed = [
-                    dialect.real(text, kind) if _is_value(name, index, len(printed)) else text
+                    dialect.real(text, kind)
+                    if name == "coalesce" or index % 2 == 1 or index == len(printed) - 1
+                    else text
                     for index, (text, kind) in enumerate(zip(printed, kinds, strict=True))
                 ]
         return PLAIN[name](dialect, printed)
@@ -468,10 +470,6 @@ def some(bound: Fraction | None) -> Fraction:
     """A bound, which is known to be there."""
     assert bound is not None  # noqa: S101 (checked when the plan was made)
     return bound
-
-
-def _is_value(name: str, index: int, count: int) -> bool:
-    return name == "coalesce" or index % 2 == 1 or index == count - 1
 
 
 _FEATURE_STEPS = 2**30

@@ -37,18 +37,13 @@ def weighted_statement(printer: Printer, persons: Persons, lines: str, table: st
 
 def key_weights_statement(printer: Printer, persons: Persons, pairs: str, *, names: str, order: str, table: str) -> str:
     """Rows of a key and the weight that one person gives it; `pairs` are the distinct keys of each person p."""
-    most = persons.groups
+    assert persons.weights is not None  # noqa: S101 (asked only then)
+    most, least = persons.groups, f"CAST({persons.weights[-1]} AS BIGINT)"
     rank = f"row_number() OVER (PARTITION BY p ORDER BY {order}) AS place"
     few = f"SELECT {names}, x.w AS w FROM counted AS c JOIN {table} AS x ON c.m = x.m"
     ranked = f"SELECT {names}, {rank} FROM counted WHERE m > {most}"
-    many = f"SELECT {names}, {least_weight(persons)} AS w FROM ({ranked}) AS r WHERE place <= {most}"
+    many = f"SELECT {names}, {least} AS w FROM ({ranked}) AS r WHERE place <= {most}"
     return f"WITH counted AS ({printer.dialect.with_groups(pairs)}) {few} UNION ALL {many}"
-
-
-def least_weight(persons: Persons) -> str:
-    """The weight that a person with more keys than count gives to each."""
-    assert persons.weights is not None  # noqa: S101 (asked only then)
-    return f"CAST({persons.weights[-1]} AS BIGINT)"
 
 
 def total_weight(printer: Printer, persons: Persons) -> str:
