@@ -555,9 +555,9 @@ def test_a_person_whom_a_collation_spells_in_several_ways_is_refused(
     options: Any = {"budget": gt.PureDP(9), "name": "t"}
     for table in (name, f"{name}_view"):
         with pytest.raises(InvalidParameter, match="several spellings") as refused:
-            gt.protect(server, unit="mail", name=table, **options)
+            gt.protect(with_table(server, table), unit="mail", **options)
         assert 'lower(mail) COLLATE "C"' in str(refused.value)
-    gt.protect(server, unit="one", name=f"{name}_view", **options).close()
+    gt.protect(with_table(server, f"{name}_view"), unit="one", **options).close()
     engine = PostgresEngine(server)
     engine.add("t", server, None, table=name)
     run(f"DROP VIEW {name}_view")
