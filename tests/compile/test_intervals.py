@@ -219,11 +219,10 @@ QUESTIONS = {
 TRUTHS = {"mean": 0.02, "share": 0.02, "percent": 2.0, "complement": 0.98, "mean of a feature": 0.02}
 
 
-def _intervals_of_quotient(text: str, spend: Spend, entropy: RecordedEntropy) -> Evaluated:
-    table = pl.DataFrame({"x": RARE})
-    with gt.protect(
-        table, unit=gt.ROW, budget=gt.ApproxDP(9, "1e-6"), domains={"x": (0, 1)}, engine={"threads": 1}
-    ) as session:
+def _redrawn_answer(values: list[float], most: int, text: str, spend: Spend, entropy: RecordedEntropy) -> Evaluated:
+    """The answer to a question about one column of values between 0 and `most`, redrawn again and again."""
+    options: Any = {"unit": gt.ROW, "budget": gt.ApproxDP(99, "1e-6"), "domains": {"x": (0, most)}}
+    with gt.protect(pl.DataFrame({"x": values}), engine={"threads": 1}, **options) as session:
         made = measured(session, f"SELECT {text} AS a FROM data", spend)
         exact = exact_integers(made, engine_of(session))
     arrays = [noise.release(np.repeat(each, REDRAWS), entropy) for each, noise in zip(exact, made.noises, strict=True)]
@@ -237,7 +236,7 @@ def _intervals_of_quotient(text: str, spend: Spend, entropy: RecordedEntropy) ->
 def test_intervals_hold_where_the_noise_takes_a_quotient_out_of_its_bounds(
     name: str, noise: str, entropy: RecordedEntropy
 ) -> None:
-    found = _intervals_of_quotient(QUESTIONS[name], SPENDS[noise], entropy)
+    found = _redrawn_answer(RARE, 1, QUESTIONS[name], SPENDS[noise], entropy)
     least, greatest = (0.0, 100.0) if name == "percent" else (0.0, 1.0)
     assert ((found.values >= least) & (found.values <= greatest)).all()
     assert ((found.low >= least) & (found.high <= greatest)).all()
@@ -251,7 +250,7 @@ def test_intervals_hold_where_the_noise_takes_a_quotient_out_of_its_bounds(
 
 
 def test_no_interval_is_cut_off_at_a_bound(entropy: RecordedEntropy) -> None:
-    assert (_intervals_of_quotient("AVG(x)", SPENDS["Laplace"], entropy).high > 1e-3).all()
+    assert (_redrawn_answer(RARE, 1, "AVG(x)", SPENDS["Laplace"], entropy).high > 1e-3).all()
 
 
 @all_cases("text", ["COUNT_IF(x > 0) / COUNT_IF(x > 2)", "SUM(x) / COUNT_IF(x > 2)"])
@@ -432,23 +431,13 @@ def test_a_confidence_is_a_number_and_knows_what_it_is_about() -> None:
 FEW = [1.0, 4.0, 4.5, 9.0, 10.0, 2.0, 7.0, 7.5]
 
 
-def _sampled(text: str, values: list[float], spend: Spend, entropy: RecordedEntropy) -> Evaluated:
-    domains: Any = {"x": (0, 10)}
-    with gt.protect(pl.DataFrame({"x": values}), unit=gt.ROW, budget=gt.PureDP(99), domains=domains) as session:
-        made = measured(session, f"SELECT {text} AS a FROM data", spend)
-        exact = exact_integers(made, engine_of(session))
-    arrays = [noise.release(np.repeat(each, REDRAWS), entropy) for each, noise in zip(exact, made.noises, strict=True)]
-    ((_, formula),) = made.formulas
-    return formula.evaluate(combined(made.measures, [Release(tuple(arrays), made.noises)]), 0.05, REDRAWS)
-
-
 @pytest.mark.statistical
 @all_cases("epsilon", [1, 20, 200])
 def test_the_variance_of_a_sample_holds(epsilon: int, entropy: RecordedEntropy) -> None:
     truth = float(np.var(FEW, ddof=1))
-    found = _sampled("VAR_SAMP(x)", FEW, Spend(epsilon=Fraction(epsilon)), entropy)
+    found = _redrawn_answer(FEW, 10, "VAR_SAMP(x)", Spend(epsilon=Fraction(epsilon)), entropy)
     assert ((found.low <= truth) & (truth <= found.high)).mean() >= ENOUGH_ANSWERS
-    deviation = _sampled("STDDEV_SAMP(x)", FEW, Spend(epsilon=Fraction(epsilon)), entropy)
+    deviation = _redrawn_answer(FEW, 10, "STDDEV_SAMP(x)", Spend(epsilon=Fraction(epsilon)), entropy)
     assert ((deviation.low <= math.sqrt(truth)) & (math.sqrt(truth) <= deviation.high)).mean() >= ENOUGH_ANSWERS
 
 
@@ -466,7 +455,7 @@ def test_a_sample_is_not_a_population_and_costs_the_same() -> None:
 
 
 def test_a_sample_of_one_has_no_variance(entropy: RecordedEntropy) -> None:
-    found = _sampled("VAR_SAMP(x)", [3.0], Spend(epsilon=Fraction(5)), entropy)
+    found = _redrawn_answer([3.0], 10, "VAR_SAMP(x)", Spend(epsilon=Fraction(5)), entropy)
     assert np.isinf(found.high).mean() > 0.9
     assert (found.low[np.isinf(found.high)] >= 0).all()
     assert np.isnan(found.values).any()
