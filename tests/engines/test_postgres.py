@@ -218,9 +218,9 @@ def test_a_server_out_of_reach_is_not_named(url: str) -> None:
 def test_tables_that_are_missing_or_elsewhere_or_forbidden_are_refused(
     server: str, engine: PostgresEngine, run: Callable[[str], Any]
 ) -> None:
-    name, url = _small(server)
-    with pytest.raises(NotFound, match="'trips'"):
-        engine.add("t", f"{server}&table=trips", None)
+    (name, url), missing = _small(server), _name()
+    with pytest.raises(NotFound, match=f"'{missing}'"):
+        engine.add("t", f"{server}&table={missing}", None)
     with pytest.raises(InvalidParameter):
         engine.add("t", urlsplit(url)._replace(path="/other").geturl(), None)
     assert engine.add("t", server, None, table=f"public.{name}").columns == engine.add(name, server, None).columns

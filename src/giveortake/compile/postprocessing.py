@@ -253,15 +253,11 @@ class _Condition:
 
 
 def _both(a: bool | None, b: bool | None) -> bool | None:
-    if a is False or b is False:
-        return False
-    return None if a is None or b is None else True
+    return False if False in {a, b} else None if None in {a, b} else True
 
 
 def _either(a: bool | None, b: bool | None) -> bool | None:
-    if a is True or b is True:
-        return True
-    return None if a is None or b is None else False
+    return True if True in {a, b} else None if None in {a, b} else False
 
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {

@@ -187,9 +187,9 @@ def lines_of(workload: BoundWorkload, design: Design, miss: float) -> list[dict[
     """
     names = workload.attributes.labels
     lines: list[dict[str, Any]] = []
+    equal_sd, equal_margin = _equal_split(workload, design, miss)
     for layer_index, layer in enumerate(workload.layers):
         unit, reach = float(layer.unit), layer.contribution(1).reach
-        equal_sd, equal_margin = _equal_sd(workload, design) * reach, _equal_margin(workload, design, miss) * reach
         lines.extend(
             {
                 "table": tuple(names[attribute] for attribute in marginal),
@@ -197,8 +197,8 @@ def lines_of(workload: BoundWorkload, design: Design, miss: float) -> list[dict[
                 "cells": layer.layout.cells_of(marginal),
                 "sd": math.sqrt(design.variance(layer_index, marginal)) * unit,
                 "margin": design.margin(layer_index, marginal, miss) * unit,
-                "equal_sd": equal_sd * unit,
-                "equal_margin": equal_margin * unit,
+                "equal_sd": equal_sd * reach * unit,
+                "equal_margin": equal_margin * reach * unit,
             }
             for marginal in layer.layout.marginals
         )
@@ -211,30 +211,22 @@ def lines_of(workload: BoundWorkload, design: Design, miss: float) -> list[dict[
                 "cells": workload.attributes.keys(table.by).size * table.bins,
                 "sd": float(noise.deviations().max()),
                 "margin": float(noise.margins(noise.strategy.weights()[1:], miss).max()),
-                "equal_sd": _equal_sd(workload, design) * math.sqrt(table.bins),
-                "equal_margin": _equal_margin(workload, design, miss) * math.sqrt(table.bins),
+                "equal_sd": equal_sd * math.sqrt(table.bins),
+                "equal_margin": equal_margin * math.sqrt(table.bins),
             }
         )
     return lines
 
 
-def _equal_sd(workload: BoundWorkload, design: Design) -> float:
-    """The noise in every cell, or bin, if every table got an equal part of the promise."""
-    scale = _equal_scale(workload, design)
-    return scale * math.sqrt(2) if isinstance(design, LaplaceDesign) else scale
-
-
-def _equal_margin(workload: BoundWorkload, design: Design, miss: float) -> float:
-    scale = _equal_scale(workload, design)
-    return laplace_margin(scale, 1, miss) if isinstance(design, LaplaceDesign) else normal_margin(scale, miss)
-
-
-def _equal_scale(workload: BoundWorkload, design: Design) -> float:
+def _equal_split(workload: BoundWorkload, design: Design, miss: float) -> tuple[float, float]:
+    """The standard deviation and margin of every cell, or bin, if every table got an equal part of the promise."""
     tables = sum(len(layer.layout.marginals) for layer in workload.layers) + len(workload.ranges)
     changed = 2 if workload.neighbours == "change-one" else 1
     if isinstance(design, LaplaceDesign):
-        return tables * changed * float(workload.most) / float(design.epsilon)
-    return math.sqrt(tables * changed) * float(workload.most) * float(design.event.noise_multiplier)  # type: ignore[attr-defined]  # (Gaussian)
+        scale = tables * changed * float(workload.most) / float(design.epsilon)
+        return scale * math.sqrt(2), laplace_margin(scale, 1, miss)
+    scale = math.sqrt(tables * changed) * float(workload.most) * float(design.event.noise_multiplier)  # type: ignore[attr-defined]  # (Gaussian)
+    return scale, normal_margin(scale, miss)
 
 
 GROUPING = "grouping"
