@@ -26,7 +26,7 @@ from giveortake.compile.measures import Decided
 from giveortake.compile.postprocessing import answer_columns
 from giveortake.configuration import protection_arguments
 from giveortake.errors import InvalidParameter
-from giveortake.mechanisms.tails import LaplaceTail, NormalTail, Tail
+from giveortake.mechanisms.additive import LaplaceTail, NormalTail, Tail
 from giveortake.session import Session
 from inside import engine_of, measured
 from recorded_entropy import RecordedEntropy

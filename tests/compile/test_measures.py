@@ -24,7 +24,7 @@ from giveortake.compile.formulas import Evaluated, Linear, Ratio
 from giveortake.compile.measurement import prepared
 from giveortake.compile.measures import PLAIN, MissingCount, PrefixSums, Side, without_data
 from giveortake.compile.sensitivity import Stability
-from giveortake.mechanisms import tails
+from giveortake.mechanisms import additive as tails
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
 from inside import engine_of, measured

@@ -24,7 +24,7 @@ from giveortake.engines.sql.dialect import Dialect
 from giveortake.engines.sql.printer import PRINTED, Printer
 from giveortake.errors import QueryFailed
 from giveortake.plan import ColumnReference, Derive, Expression, Filter, Kind, PrivateTable, Scan
-from giveortake.plan.domains import declared
+from giveortake.plan.expressions import declared
 from giveortake.plan.functions import FUNCTIONS
 from tiers import tiered
 

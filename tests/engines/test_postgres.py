@@ -26,7 +26,7 @@ from giveortake.engines.protocol import with_table
 from giveortake.engines.questions import Bounding
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryFailed
 from giveortake.plan import Call, ColumnReference, Domain, Expression, Kind, Literal, PrivateTable, Scan
-from giveortake.plan.domains import declared
+from giveortake.plan.expressions import declared
 from giveortake.plan.functions import FUNCTIONS
 from inside import engine_of
 from postgres_server import stored

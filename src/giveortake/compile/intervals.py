@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from giveortake.compile.formulas import Linear
     from giveortake.compile.measures import Combined, Decided
+    from giveortake.mechanisms.additive import Tail
     from giveortake.mechanisms.mechanism import PrefixStrategy
 
     Floats: TypeAlias = npt.NDArray[np.float64]

@@ -42,9 +42,9 @@ from giveortake.engines import Summand, Tally
 from giveortake.engines.questions import Quantum
 from giveortake.errors import LedgerDamaged, QueryRefused
 from giveortake.exact import power_of_two_at_least, sqrt_up
+from giveortake.mechanisms.additive import quantile
 from giveortake.mechanisms.mechanism import PrefixStrategy
 from giveortake.mechanisms.prefix_sums import ConsistentTree, SquareRoot
-from giveortake.mechanisms.tails import quantile
 from giveortake.plan import Call, ColumnReference, Expression, Kind
 from giveortake.plan import Literal as Constant
 from giveortake.privacy import events

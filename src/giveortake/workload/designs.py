@@ -22,6 +22,7 @@ from giveortake.caching import cached
 from giveortake.errors import Unprovable
 from giveortake.exact import ceiling
 from giveortake.mechanisms import Gaussian, Laplace
+from giveortake.mechanisms.additive import LaplaceTail, NormalTail, quantile, quantiles
 from giveortake.mechanisms.marginals import Residual, cell_variance, rebuilt
 from giveortake.mechanisms.prefix_sums import ConsistentTree, SquareRoot
 from giveortake.privacy import events

@@ -20,7 +20,7 @@ from giveortake.codec import fraction_text
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import decimal, percent
 from giveortake.ledger.releases import minute, price_of, request_text, without_repeats
-from giveortake.plan.aggregates import AggregateKind
+from giveortake.plan.relations import AggregateKind
 from giveortake.plot.svg import brief
 from giveortake.server import analyst_routes
 from giveortake.server.console.approvals import approval_view
