@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 from bench_kills import server
 from giveortake import codec
 from giveortake.ledger import Charge
-from giveortake.ledger.chain.index import EntryIndex, Sieve
+from giveortake.ledger.chain.checkpoints import EVERY
+from giveortake.ledger.chain.entries import EntryIndex, Sieve
 from giveortake.ledger.opening import opened
-from giveortake.ledger.state.checkpoints import EVERY
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
 

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 import giveortake as gt
-from giveortake.compile import Release, Spend, combined, evaluated
+from giveortake.compile import Release, Spend, combined
 from giveortake.session.session import mechanism_of
 from harness.terms import Terms, statements
 
@@ -102,7 +102,7 @@ def _evaluated(table: list[float], text: str, spend: Spend, redraws: int) -> Any
     noise = made.noises[0]
     drawn = np.concatenate([noise.release(exact.ravel()).reshape(1, -1) for _ in range(redraws)])
     ((_, formula),) = made.formulas
-    return evaluated(formula, combined(made.measures, [Release((drawn,), (noise,))]), 0.05, redraws)
+    return formula.evaluate(combined(made.measures, [Release((drawn,), (noise,))]), 0.05, redraws)
 
 
 # -- medians beside OpenDP --------------------------------------------------------------------------------------------

@@ -20,8 +20,8 @@ import giveortake as gt
 from giveortake.compile import Caps, Spend
 from giveortake.session.session import mechanism_of
 from giveortake.workload.bound_workload import BoundWorkload, Layout
+from giveortake.workload.designs import least_noise
 from giveortake.workload.measurement import measured
-from giveortake.workload.residuals import least_noise
 
 if TYPE_CHECKING:
     from giveortake.session import Quote, Session
@@ -107,8 +107,8 @@ def _hundred(report: Report) -> None:
     tables = [each for length in (1, 2, 3) for each in itertools.combinations(range(100), length)]
     layout = Layout.of([10] * 100, tables)
     prices = np.array([0.9 ** len(each) for each in layout.residuals])
-    noise = least_noise(layout.coefficients(np.ones(len(tables))), prices, 0.03)
-    deviation = math.sqrt(layout.variances(noise)[-1])
+    noise = least_noise(layout.incidence.coefficients(np.ones(len(tables))), prices, 0.03)
+    deviation = math.sqrt(layout.incidence.variances(noise)[-1])
     seconds = time.process_time() - begun
     told = f"{len(tables):,} marginals in {seconds:.1f} s CPU; sd {deviation:,.0f}"
     report.fact("100 attributes of 10 values, up to 3", told, goal="≤ 5 s", met=seconds <= 5)

@@ -28,10 +28,10 @@ def _mutant(name: str, file: str, before: str, after: str, *tests: str) -> Mutan
 
 _REPLAY = "audit/test_coupled_runs"
 _GOLDEN = "compile/test_golden_questions"
-_STATEMENTS = "engines/test_golden_statements"
+_STATEMENTS = "engines/test_dialects"
 _CONFORMANCE = "engines/test_conformance"
-_LEVELS = "ledger/test_ledger_levels"
-_ALLOTMENTS = "ledger/test_ledger_allotments"
+_LEVELS = "ledger/test_registration"
+_ALLOTMENTS = "ledger/test_budgets"
 
 _SENSITIVITIES = (
     _mutant(
@@ -47,7 +47,7 @@ _SENSITIVITIES = (
         "compile/sensitivity.py",
         "return Fraction(2 * self.rows * reach), Fraction(2 * self.rows * reach)",
         "return Fraction(self.rows * reach), Fraction(self.rows * reach)",
-        "compile/test_stability",
+        "compile/test_measures",
         _GOLDEN,
         _REPLAY,
     ),
@@ -56,7 +56,7 @@ _SENSITIVITIES = (
         "compile/sensitivity.py",
         "sqrt_up(Fraction(full * rows**2 + rest**2))",
         "sqrt_up(Fraction(full * rows**2))",
-        "compile/test_stability",
+        "compile/test_measures",
         _REPLAY,
     ),
     _mutant(
@@ -64,7 +64,7 @@ _SENSITIVITIES = (
         "compile/sensitivity.py",
         "return twice * l1, twice * l2",
         "return l1, l2",
-        "compile/test_stability",
+        "compile/test_measures",
         _REPLAY,
     ),
     _mutant(
@@ -72,7 +72,7 @@ _SENSITIVITIES = (
         "compile/sensitivity.py",
         "spread = max(most, 0) - min(least, 0)",
         "spread = most - least",
-        "compile/test_stability",
+        "compile/test_measures",
         "session/test_undeclared_values",
         _REPLAY,
     ),
@@ -81,7 +81,7 @@ _SENSITIVITIES = (
         "compile/sensitivity.py",
         "reach = max(abs(least), abs(most))",
         "reach = abs(most)",
-        "compile/test_stability",
+        "compile/test_measures",
         _GOLDEN,
         _REPLAY,
     ),
@@ -108,7 +108,7 @@ _SENSITIVITIES = (
         "compile/measures.py",
         "l1, l2 = 2 * l1, sqrt_up(Fraction(2)) * l2",
         "l1, l2 = 2 * l1, l2",
-        "compile/test_quantiles",
+        "compile/test_measures",
         _REPLAY,
     ),
     _mutant(
@@ -149,7 +149,7 @@ _BOUNDING = (
         "engines/duckdb/fast_paths.py",
         "within &= c <= rows",
         "within &= c <= rows + 1",
-        "engines/test_sorted_tallies",
+        "engines/test_duckdb_fast_paths",
     ),
     _mutant(
         "one row more than the cap is kept of a person",
@@ -191,7 +191,7 @@ _BOUNDING = (
         "CAST({persons.weights[-1]} AS BIGINT)",
         "CAST({persons.weights[0]} AS BIGINT)",
         _CONFORMANCE,
-        "engines/test_found_keys",
+        "engines/test_exact_integers",
         _STATEMENTS,
     ),
     _mutant(
@@ -199,7 +199,7 @@ _BOUNDING = (
         "engines/duckdb/fast_paths.py",
         "WHEN {number} > {high} THEN {high} END",
         "WHEN {number} > {high} THEN {number} END",
-        "engines/test_row_tallies",
+        "engines/test_duckdb_fast_paths",
         _CONFORMANCE,
     ),
     _mutant(
@@ -207,8 +207,8 @@ _BOUNDING = (
         "engines/sql/printer.py",
         "np.fmod((hashes + _OF_PERSON) * (column_marks + _OF_PART), _PRIME)",
         "np.fmod((hashes + _OF_PART) * (column_marks + _OF_PERSON), _PRIME)",
-        "engines/test_sorted_tallies",
-        "engines/test_found_keys",
+        "engines/test_duckdb_fast_paths",
+        "engines/test_exact_integers",
     ),
 )
 
@@ -271,7 +271,7 @@ _THRESHOLDS = (
         "return single if self.levels == 1 else events.Repeated(single, self.levels)",
         "return single",
         _GOLDEN,
-        "compile/test_quantiles",
+        "compile/test_measures",
     ),
 )
 
@@ -434,21 +434,21 @@ _ADMISSION = (
     ),
     _mutant(
         "what analysts ask is not charged to the people",
-        "ledger/rules/reservations.py",
+        "ledger/reservations.py",
         "return own if above[0].allotted else [*above, *own]",
         "return own",
         _LEVELS,
     ),
     _mutant(
         "a person with several rows is charged as one row",
-        "ledger/rules/reservations.py",
+        "ledger/reservations.py",
         "return for_group(event, table.rows_per_person, level.neighbours)",
         "return event",
         _LEVELS,
     ),
     _mutant(
         "Gaussian noise faces one row of a person with several",
-        "ledger/rules/budgets.py",
+        "ledger/budgets.py",
         "return events.Gaussian(event.noise_multiplier / size)",
         "return event",
         _LEVELS,
@@ -456,64 +456,64 @@ _ADMISSION = (
     ),
     _mutant(
         "an answer that somebody paid for is free for everybody",
-        "ledger/rules/reservations.py",
+        "ledger/reservations.py",
         "levels = [level for level in levels if level.number not in release.levels]",
         "levels = []",
-        "ledger/test_ledger_answers",
+        "ledger/test_reservations",
     ),
     _mutant(
         "a smaller allotment gives back what was granted",
-        "ledger/rules/budgets.py",
+        "ledger/budgets.py",
         "return max(old, new, key=_size)",
         "return new",
         _ALLOTMENTS,
     ),
     _mutant(
         "allotments may add up to more than all of delta",
-        "ledger/rules/budgets.py",
+        "ledger/budgets.py",
         "if epsilon < 0 or delta < 0:",
         "if epsilon < 0:",
         _ALLOTMENTS,
     ),
     _mutant(
         "a changed budget forgets what was granted",
-        "ledger/rules/budgets.py",
+        "ledger/budgets.py",
         "for event in (*granted, *own):",
         "for event in own:",
         _ALLOTMENTS,
-        "ledger/test_ledger_changed_promises",
+        "ledger/test_budgets",
     ),
     _mutant(
         "a race is dealt out anew after it was charged",
-        "ledger/rules/budgets.py",
+        "ledger/budgets.py",
         "        if not level.charged:\n            guard = filter_of_rest",
         "        if level.budget:\n            guard = filter_of_rest",
         _ALLOTMENTS,
     ),
     _mutant(
         "an approval lets the same spend through again and again",
-        "ledger/state/state.py",
+        "ledger/chain/state.py",
         "state.requests.pop(name, None)",
         "state.requests.get(name)",
-        "ledger/test_approvals",
+        "ledger/test_tokens",
     ),
     _mutant(
         "an approval never ends",
-        "ledger/rules/approvals.py",
+        "ledger/approvals.py",
         'earlier.state == "approved" and not _is_over(transaction, earlier):\n        return None',
         'earlier.state == "approved":\n        return None',
-        "ledger/test_approvals",
+        "ledger/test_tokens",
     ),
     _mutant(
         "a restored ledger goes on where it forgot",
         "ledger/opening.py",
         "closed = [] if charge is not None else capped",
         "closed: list[Json] = []",
-        "ledger/test_ledger_restoring",
+        "ledger/test_restoring",
     ),
     _mutant(
         "a token lets in after it has ended",
-        "ledger/rules/tokens.py",
+        "ledger/tokens.py",
         "or token.revoked or has_passed(token.expires, transaction.moment())",
         "or token.revoked",
         "ledger/test_tokens",
@@ -523,26 +523,26 @@ _ADMISSION = (
 _CHAIN = (
     _mutant(
         "an entry before a checkpoint can be replaced",
-        "ledger/chain/index.py",
+        "ledger/chain/entries.py",
         "if entry_hash != expected:",
         "if not entry_hash:",
-        "ledger/test_edited_ledgers",
+        "ledger/test_checkpoints",
         "ledger/test_checkpoints",
     ),
     _mutant(
         "another history of the same length is accepted",
-        "ledger/state/state.py",
+        "ledger/chain/state.py",
         "if self.hash_of(mark.number) != mark.hash:",
         "if not self.hash_of(mark.number):",
         "ledger/test_ledger_hardening",
-        "ledger/test_ledger_marks",
+        "ledger/test_watermark",
     ),
     _mutant(
         "of two copies of a ledger both move the mark",
         "ledger/chain/watermark.py",
         "if before != (second if older == 0 else first):",
         "if before is None:",
-        "ledger/test_ledger_marks",
+        "ledger/test_watermark",
         "ledger/test_ledger_hardening",
     ),
     _mutant(
@@ -550,8 +550,8 @@ _CHAIN = (
         "ledger/chain/watermark.py",
         "if body and digest(body) == check else None",
         "if body else None",
-        "ledger/test_ledger_faults",
-        "ledger/test_ledger_marks",
+        "ledger/test_ledger_crashes",
+        "ledger/test_watermark",
     ),
     _mutant(
         "entries are shown before the mark remembers them",
@@ -559,23 +559,23 @@ _CHAIN = (
         "if transaction.is_marked or self.mark.read() == self._state.head:",
         "if transaction:",
         "ledger/test_ledger_hardening",
-        "ledger/test_readers_beside_writers",
+        "ledger/test_checkpoints",
     ),
     _mutant(
         "an edited index is believed",
-        "ledger/chain/index.py",
+        "ledger/chain/entries.py",
         "if hashed != self.buckets.get(bucket, reader):",
         "if not hashed:",
         "ledger/test_checkpoints",
-        "ledger/test_edited_ledgers",
+        "ledger/test_checkpoints",
     ),
     _mutant(
         "verification does not ask which levels had to pay",
-        "ledger/state/verification.py",
+        "ledger/verification.py",
         "if charged != {number: level_event(event, level, table) for number, level in owed.items()}:",
         "if not owed and charged:",
-        "ledger/test_long_ledgers_are_verified",
-        "ledger/test_ledger_memory",
+        "ledger/test_checkpoints",
+        "ledger/test_restoring",
         "ledger/test_ledger_hardening",
     ),
     _mutant(
@@ -601,27 +601,27 @@ _IDENTITY = (
         "ledger/chain/entries.py",
         '("dataset", "event", "name", "version")',
         '("dataset", "name", "version")',
-        "ledger/test_ledger_answers",
+        "ledger/test_reservations",
     ),
     _mutant(
         "an answer about the old table is given for the new one",
         "ledger/chain/entries.py",
         '("dataset", "event", "name", "version")',
         '("dataset", "event", "name")',
-        "ledger/test_ledger_answers",
-        "ledger/test_ledger_tables",
+        "ledger/test_reservations",
+        "ledger/test_registration",
     ),
     _mutant(
         "an idempotency key is not bound to what is spent",
         "ledger/chain/entries.py",
         '_ASKED = ("analyst", "dataset", "event", "key", "name")',
         '_ASKED = ("analyst", "dataset", "key", "name")',
-        "ledger/test_ledger_answers",
+        "ledger/test_reservations",
         _LEVELS,
     ),
     _mutant(
         "an analyst with an allotment finds what others paid for",
-        "ledger/state/state.py",
+        "ledger/chain/state.py",
         "return analyst if self.populations[self.datasets[dataset].population].allotted else None",
         "return None",
         _ALLOTMENTS,
@@ -804,11 +804,11 @@ _FAILURES = (
     ),
     _mutant(
         "after a defect the asker goes on",
-        "ledger/state/state.py",
+        "ledger/chain/state.py",
         "return 0 if self.stopped else max(0, self.failures - self.failed)",
         "return max(0, self.failures - self.failed)",
         "session/test_defects",
-        "ledger/test_ledger_failures",
+        "ledger/test_reservations",
     ),
     _mutant(
         "a table that changed is asked all the same",
@@ -820,10 +820,10 @@ _FAILURES = (
     ),
     _mutant(
         "a second answer to one charge is not the first",
-        "ledger/rules/reservations.py",
+        "ledger/reservations.py",
         'return transaction.stored(reserved.answer).content["answer"]',
         'return plain("answer", answer)',
-        "ledger/test_ledger_answers",
+        "ledger/test_reservations",
         _LEVELS,
     ),
 )

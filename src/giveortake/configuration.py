@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.answers.text import printable
+from giveortake.answers.render import printable
 from giveortake.engines.protocol import with_table
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound, did_you_mean, safe_text
 from giveortake.exact import positive

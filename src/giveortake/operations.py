@@ -21,11 +21,11 @@ from giveortake.codec import Limits, Part
 from giveortake.configuration import parse_budget
 from giveortake.errors import AccessDenied, InvalidParameter, NotFound
 from giveortake.exact import decimal, percent
+from giveortake.ledger.budgets import promise_text
 from giveortake.ledger.chain.entries import LONGEST_REASON
-from giveortake.ledger.rules.budgets import promise_text
-from giveortake.ledger.rules.releases import minute
-from giveortake.ledger.rules.reservations import revealed
-from giveortake.ledger.state.state import TokenRole  # noqa: TC001 (the codec reads hints)
+from giveortake.ledger.chain.state import TokenRole  # noqa: TC001 (the codec reads hints)
+from giveortake.ledger.releases import minute
+from giveortake.ledger.reservations import revealed
 from giveortake.privacy import ApproxDP, PureDP
 from giveortake.wire.documents import approval_document, entry_document, level_document, release_document
 

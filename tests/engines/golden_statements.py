@@ -47,8 +47,7 @@ from giveortake.engines.spark.dialect import SparkDialect
 from giveortake.engines.sql import statements
 from giveortake.engines.sql.dialect import Dialect
 from giveortake.engines.sql.printer import Printer, bounded_name
-from giveortake.engines.sql.statements import Coded
-from giveortake.engines.sql.vector_statements import fits_doubles, vector_statement
+from giveortake.engines.sql.statements import Coded, fits_doubles, vector_statement
 from giveortake.plan import Catalog, ColumnReference, Domain, Kind, PrivateTable, PublicTable, Relation, Scan
 from giveortake.plan.expressions import declared
 

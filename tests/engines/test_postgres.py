@@ -1,9 +1,10 @@
-"""Tables that live in PostgreSQL: the same integers and keys as DuckDB's, nothing written, nothing told."""
+"""PostgreSQL, asked where its tables are: integers, types, content, expressions and failures."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,11 +15,9 @@ import psycopg
 import pytest
 
 import giveortake as gt
-from evil_tables import frames
-from giveortake.audit.cases import shapes_of
-from giveortake.audit.neighbours import Row, Table, random_row, random_rows, random_table, random_visits
+from evil_calls import LEAVES, ROWS, calls
+from evil_tables import DOMAINS, SCHEMA, frame
 from giveortake.compile.measures import quantum_of
-from giveortake.compile.partition_selection import with_keys
 from giveortake.engines import Bins, KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.postgres.engine import PostgresEngine
@@ -26,10 +25,13 @@ from giveortake.engines.postgres.tables import split
 from giveortake.engines.protocol import with_table
 from giveortake.engines.questions import Bounding
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryFailed
-from giveortake.plan import Call, ColumnReference, Domain, Kind, Literal, PrivateTable, Scan
-from inside import engine_of, measured
+from giveortake.plan import Call, ColumnReference, Domain, Expression, Kind, Literal, PrivateTable, Scan
+from giveortake.plan.expressions import declared
+from giveortake.plan.functions import FUNCTIONS
+from inside import engine_of
 from postgres_server import stored
-from replay import MODES, SPEND, ZONES, Mode, Revealing, exact_integers, exact_units
+from replay import Revealing
+from tiers import tiered
 from waiting import until
 
 OURS = "application_name = 'giveortake' AND datname = current_database()"  # others may use the server as well
@@ -58,53 +60,7 @@ def _name() -> str:
     return f"t_{uuid4().hex[:8]}"
 
 
-# -- the same integers ----------------------------------------------------------------------------------------------
-
-
-def _storable(table: Table) -> Table:
-    """Texts without NUL, which PostgreSQL does not hold."""
-    return Table(tuple({**row, "q": row["q"] and row["q"].replace("\0", "nul")} for row in table.rows), table.visits)
-
-
-def _tables(luck: random.Random) -> list[Table]:
-    giant = [random_row(luck, 7) for _ in range(300)]
-    people = [row for person in range(25) for row in random_rows(luck, person)]
-    visits = [row for person in range(25) for row in random_visits(luck, person)]
-    nobody: list[Row] = [random_row(luck, None) for _ in range(5)]
-    made = [Table((), ()), random_table(luck), Table((*people, *nobody), tuple(visits)), Table(tuple(giant), ())]
-    return [_storable(each) for each in made]
-
-
-def _asked_there(server: str, mode: Mode, table: Table) -> PostgresEngine:
-    there = PostgresEngine(server)
-    for name, data in frames(table).items() if mode.by_person else [("data", frames(table)["data"])]:
-        there.add(name, stored(server, f"{name}_{uuid4().hex[:8]}", data), None)
-    there.add_public("zones", ZONES)
-    there.lock()
-    return there
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("mode", MODES[:3], ids=lambda mode: mode.name)
-def test_every_shape_has_the_integers_and_keys_of_duckdb(mode: Mode, server: str) -> None:
-    """Each on two of four tables, beside the one of `test_conformance`."""
-    shapes = sorted(shapes_of(by_person=mode.by_person, few_rows=mode.few_rows).items())
-    tables = _tables(random.Random(mode.name))  # noqa: S311 (which tables are tried need not be secret)
-    for number, table in enumerate(tables):
-        there = _asked_there(server, mode, table)
-        with mode.session(table) as here:
-            for name, text in shapes[number // 2 :: 2]:
-                made = measured(here, text, SPEND)
-                keys = None
-                if made.selection is not None:
-                    found = exact_units(made, engine_of(here))
-                    assert exact_units(made, there) == found, name
-                    keys = with_keys(made, list(found))
-                for one, other in zip(
-                    exact_integers(made, engine_of(here), keys), exact_integers(made, there, keys), strict=True
-                ):
-                    assert one.tolist() == other.tolist(), name
-        there.close()
+# -- values ----------------------------------------------------------------------------------------------------------
 
 
 def _values(engine: PostgresEngine, name: str, columns: tuple[tuple[str, Domain], ...]) -> dict[str, list[Any]]:
@@ -179,23 +135,6 @@ def test_a_hundred_thousand_keys_are_found_in_seconds(
     keys = Keys((KeyColumn("k", ColumnReference("k"), (None, *(f"key {n}" for n in range(100_000)))),))
     (rows,) = _open(engine.tally(Tally(scan, keys, (Summand("rows"),))))
     assert rows.tolist() == [0] + [4] * 5000 + [0] * 95_000
-
-
-def test_sums_beyond_64_bits_are_exact(server: str, engine: PostgresEngine) -> None:
-    large = 2**62 - 1
-    frame = pl.DataFrame({"p": [1, 1, 1, 2], "w": [large, large, large, -large]})
-    duck = DuckDBEngine(threads=1)
-    duck.add("t", frame, {})
-    engine.add("t", stored(server, _name(), frame), None)
-    domain = Domain(Kind.INTEGER, Fraction(-large), Fraction(large))
-    scan = Scan(PrivateTable("t", (("p", Domain(Kind.INTEGER, nullable=False)), ("w", domain)), "p"))
-    for bounding in (None, Bounding(1, 2), Bounding(1, 9)):
-        summand = Summand("sum", ColumnReference("w"), quantum_of(domain, ColumnReference("x"), centred=False))
-        found = [_open(each.tally(Tally(scan, Keys(), (summand,), bounding)))[0].tolist() for each in (duck, engine)]
-        assert found[0] == found[1]
-        if bounding is None:
-            assert found[1] == [2 * large]
-    duck.close()
 
 
 @pytest.mark.parametrize("most", [Fraction(1, 10**9), Fraction(7), Fraction(2**62)])
@@ -279,9 +218,9 @@ def test_a_server_out_of_reach_is_not_named(url: str) -> None:
 def test_tables_that_are_missing_or_elsewhere_or_forbidden_are_refused(
     server: str, engine: PostgresEngine, run: Callable[[str], Any]
 ) -> None:
-    name, url = _small(server)
-    with pytest.raises(NotFound, match="'trips'"):
-        engine.add("t", f"{server}&table=trips", None)
+    (name, url), missing = _small(server), _name()
+    with pytest.raises(NotFound, match=f"'{missing}'"):
+        engine.add("t", f"{server}&table={missing}", None)
     with pytest.raises(InvalidParameter):
         engine.add("t", urlsplit(url)._replace(path="/other").geturl(), None)
     assert engine.add("t", server, None, table=f"public.{name}").columns == engine.add(name, server, None).columns
@@ -433,3 +372,329 @@ def test_writes_are_noticed_and_others_forgiven(
     with psycopg.connect(server) as writer:  # when it leaves, what it wrote is counted
         writer.execute(WRITES[write].format(name).encode())
     until(lambda: not engine.unchanged(), "the server counts what was written")
+
+
+HIDES = (
+    "SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 4242"  # what changes without a write, as clocks do
+)
+
+
+@pytest.fixture
+def name(run: Callable[[str], Any]) -> str:
+    """A table of a hundred people, and its name."""
+    made = f"t_{uuid4().hex[:8]}"
+    run(f"CREATE TABLE {made} (p bigint, k text)")
+    run(f"INSERT INTO {made} SELECT i, 'a' FROM generate_series(1, 100) AS i")
+    return made
+
+
+def _before(engine: PostgresEngine, monkeypatch: pytest.MonkeyPatch, statement: str, act: Callable[[], Any]) -> None:
+    """Something happens in the moment before a statement that begins so."""
+    read = engine._read
+
+    def reading(text: str) -> list[tuple[Any, ...]]:
+        if text.startswith(statement):
+            act()
+        return read(text)
+
+    monkeypatch.setattr(engine, "_read", reading)
+
+
+@pytest.mark.parametrize("kind", ["table", "partitioned", "view"])
+def test_what_changes_without_a_write_is_compared_each_time(
+    kind: str, server: str, name: str, run: Callable[[str], Any]
+) -> None:
+    role, seen = f"asker_{name}", f"k = 'b' OR NOT EXISTS ({HIDES})"
+    run(f"CREATE ROLE {role} LOGIN")
+    if kind == "view":
+        run(f"ALTER TABLE {name} RENAME TO {name}_table; CREATE VIEW {name} AS SELECT * FROM {name}_table WHERE {seen}")
+    else:
+        if kind == "partitioned":
+            run(f"ALTER TABLE {name} RENAME TO {name}_0")
+            run(f"CREATE TABLE {name} (p bigint, k text) PARTITION BY RANGE (p)")
+            run(f"ALTER TABLE {name} ATTACH PARTITION {name}_0 DEFAULT")
+        run(f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY; CREATE POLICY now ON {name} USING ({seen})")
+    run(f"GRANT SELECT ON {name} TO {role}")
+    asker = server.replace("postgres:@", f"{role}@")
+    engine = PostgresEngine(asker)
+    engine.add("t", asker, None, table=name)
+    engine.hold_to_content()
+    count = f"SELECT count(*) FROM public.{name}"
+    for _ in range(2):
+        assert engine._rows(count) == [(100,)]
+        assert engine.unchanged()
+    run("SELECT pg_advisory_lock(4242)")
+    with pytest.raises(QueryFailed, match="changed"):
+        engine._rows(count)
+    assert not engine.unchanged()
+    run("SELECT pg_advisory_unlock(4242)")
+    assert engine._rows(count) == [(100,)]
+    if kind != "view":
+        run(f"ALTER TABLE {name} DISABLE ROW LEVEL SECURITY")
+        assert engine._rows(count) == [(100,)]
+    engine.close()
+
+
+def test_content_is_read_once_by_each_session_while_nobody_writes(
+    server: str, name: str, engine: PostgresEngine, run: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scans: list[int] = []
+    engine.add("t", server, None, table=name)
+    engine.hold_to_content()
+    _before(engine, monkeypatch, "SELECT count(*), sum(", lambda: scans.append(1))
+
+    def is_asked_without_reading() -> bool:
+        before = len(scans)
+        engine._rows("SELECT 1")
+        return len(scans) == before
+
+    until(is_asked_without_reading, "nobody writes: other tests may, in the same server")
+    before = len(scans)
+    assert before >= 1
+    run(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {OURS}")  # as a server that crashed would
+    engine._rows("SELECT 1")
+    assert len(scans) == before + 1
+
+
+def test_a_table_under_the_name_of_another_is_another(
+    server: str, name: str, engine: PostgresEngine, run: Callable[[str], Any]
+) -> None:
+    engine.add("t", server, None, table=name)
+    run(f"CREATE TABLE {name}_new AS SELECT p, 'x' || k AS k FROM {name}")
+    assert engine.unchanged()
+    run(f"BEGIN; ALTER TABLE {name} RENAME TO {name}_old; ALTER TABLE {name}_new RENAME TO {name}; COMMIT")
+    assert not engine.unchanged()
+    for _ in ("as any question", "held to the content"):
+        with pytest.raises(QueryFailed) as failed:
+            engine._rows(f"SELECT count(*) FROM public.{name}")
+        assert failed.value.cause == "changed"
+        engine.hold_to_content()
+    run(f"DROP TABLE {name}")
+    with pytest.raises(QueryFailed, match="changed"):
+        engine._rows("SELECT 1")
+
+
+@pytest.mark.parametrize(
+    "change", ["TRUNCATE {0}_0", "ALTER TABLE {0} RENAME TO {0}_other", "ALTER TABLE {0} RENAME COLUMN k TO l"]
+)
+def test_nobody_changes_the_form_of_a_table_between_its_comparison_and_its_question(
+    change: str,
+    server: str,
+    name: str,
+    engine: PostgresEngine,
+    run: Callable[[str], Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _partition(name, run)
+    engine.add("t", server, None, table=name)
+    engine.hold_to_content()
+    question = f"SELECT count(k) FROM public.{name}"
+    assert engine._rows(question) == [(100,)]
+
+    run("SET lock_timeout = '1ms'")
+
+    def refused() -> None:
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            run(change.format(name))
+
+    _before(engine, monkeypatch, question, refused)
+    assert engine._rows(question) == [(100,)]
+
+
+def test_a_partition_that_comes_between_comparison_and_question_is_noticed(
+    server: str, name: str, engine: PostgresEngine, run: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _partition(name, run)
+    run(f"CREATE TABLE {name}_1 (p bigint, k text); INSERT INTO {name}_1 VALUES (2000, 'a')")
+    engine.add("t", server, None, table=name)
+    engine.hold_to_content()
+    question = f"SELECT count(*) FROM public.{name}"
+    assert engine._rows(question) == [(100,)]
+    attach = f"ALTER TABLE {name} ATTACH PARTITION {name}_1 FOR VALUES FROM (1000) TO (3000)"
+    _before(engine, monkeypatch, question, lambda: run(attach))
+    with pytest.raises(QueryFailed, match="changed"):
+        engine._rows(question)
+
+
+def _partition(name: str, run: Callable[[str], Any]) -> None:
+    run(f"ALTER TABLE {name} RENAME TO {name}_0")
+    run(f"CREATE TABLE {name} (p bigint, k text) PARTITION BY RANGE (p)")
+    run(f"ALTER TABLE {name} ATTACH PARTITION {name}_0 FOR VALUES FROM (0) TO (1000)")
+
+
+def test_limits_of_the_server_are_no_answers(server: str, run: Callable[[str], Any]) -> None:
+    version = run("SHOW server_version_num").fetchone()[0]
+    limits = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
+    limits += ["transaction_timeout"] if int(version) >= 170000 else []
+    stated = "%20".join(f"-c%20{limit}%3D{10**6}" for limit in limits)
+    address = f"{server}&options={stated}"
+    settings = "SELECT " + ", ".join(f"current_setting('{limit}')" for limit in limits)
+    with psycopg.connect(address) as connection:
+        (found,) = connection.execute(settings.encode()).fetchall()
+        assert set(found) == {"1000s"}
+    for seconds in (None, 2000):
+        engine = PostgresEngine(address, seconds=seconds)
+        for _ in range(2):
+            (found,) = engine._rows(settings)
+            assert set(found[1:]) == {"0"}
+            assert found[0] != "1000s"
+            engine._connection.close()  # one that is made again is like the first
+        engine.close()
+
+
+def test_a_person_whom_a_collation_spells_in_several_ways_is_refused(
+    server: str, name: str, run: Callable[[str], Any]
+) -> None:
+    if run("SELECT count(*) FROM pg_collation WHERE collprovider = 'i'").fetchone()[0] > 1:
+        run(f"CREATE COLLATION loose_{name} (provider = icu, locale = 'und-u-ks-level1', deterministic = false)")
+    else:  # a server without ICU has no such collation of its own: the catalog is made to say that it has
+        run(f"CREATE COLLATION loose_{name} (provider = libc, locale = 'C')")
+        run(f"UPDATE pg_collation SET collisdeterministic = false WHERE collname = 'loose_{name}'")
+    run(f"ALTER TABLE {name} ADD COLUMN mail text COLLATE loose_{name} DEFAULT 'Ann'")
+    run(f'CREATE VIEW {name}_view AS SELECT *, lower(mail) COLLATE "C" AS one FROM {name}')
+    options: Any = {"budget": gt.PureDP(9), "name": "t"}
+    for table in (name, f"{name}_view"):
+        with pytest.raises(InvalidParameter, match="several spellings") as refused:
+            gt.protect(with_table(server, table), unit="mail", **options)
+        assert 'lower(mail) COLLATE "C"' in str(refused.value)
+    gt.protect(with_table(server, f"{name}_view"), unit="one", **options).close()
+    engine = PostgresEngine(server)
+    engine.add("t", server, None, table=name)
+    run(f"DROP VIEW {name}_view")
+    run(f"ALTER TABLE {name} ALTER COLUMN k TYPE text COLLATE loose_{name}")
+    assert not engine.unchanged()
+    engine.close()
+
+
+NEAR = 1e-15  # C libraries differ in the last bit of exp and ln, and only there
+AT_ONCE = 40
+TABLE = frame([{**row, "q": row["q"] and row["q"].replace("\0", "")} for row in ROWS], SCHEMA)
+EXTREMES: list[Expression] = [
+    Literal(Fraction(value))
+    for value in (
+        1e308,
+        -1e308,
+        1.7976931348623157e308,
+        5e-324,
+        -5e-324,
+        2.0**-1022,
+        2.0**-537,
+        3.0e-163,
+        1e-160,
+        1.5e154,
+    )
+]
+DATES = ["2024-02-29", "2023-02-29", "1900-02-29", "2000-02-29", "0000-01-01", "9999-12-31", "2024-13-01", "2024-00-10"]
+TEXTS = [
+    *DATES,
+    "2024-04-31",
+    "2024-01-00",
+    " 12 ",
+    "1e5",
+    ".5",
+    "5.",
+    "-7.25e-3",
+    "1e400",
+    "0x10",
+    "nan",
+    "inf",
+    "1_0",
+]
+Asked = tuple[tuple[DuckDBEngine, PostgresEngine], Scan]
+
+
+@pytest.fixture(scope="module")
+def asked(server: str) -> Iterator[Asked]:
+    engines = DuckDBEngine(threads=1), PostgresEngine(server)
+    one = engines[0].add("evil", TABLE, {})
+    other = engines[1].add("evil", stored(server, "evil", TABLE), None)
+    assert one.columns == other.columns
+    columns = tuple(
+        (name, declared(name, DOMAINS[name], domain) if name in DOMAINS and name != "y" else domain)
+        for name, domain in one.columns
+    )
+    yield engines, Scan(PrivateTable("evil", columns, None))
+    for engine in engines:
+        engine.close()
+
+
+def _computed(engine: Any, scan: Scan, expressions: Sequence[Expression]) -> list[tuple[Any, ...]]:
+    printer = engine._printer
+    listed = ", ".join(f"{printer.expression(each, scan.schema)} AS e{i}" for i, each in enumerate(expressions))
+    rows = engine._rows(f'SELECT {listed} FROM ({printer.relation(scan)}) AS t ORDER BY "p"')
+    return list(zip(*rows, strict=True))
+
+
+def _plain(value: Any) -> Any:
+    return value if not isinstance(value, Decimal) else Fraction(value)
+
+
+def _same(one: Any, other: Any, *, near: bool) -> bool:
+    one, other = _plain(one), _plain(other)
+    if near and isinstance(one, float) and isinstance(other, float) and one != other:
+        return abs(one - other) <= NEAR * abs(one)
+    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _uses_libraries(expression: Expression) -> bool:
+    return isinstance(expression, Call) and (
+        expression.name in {"exp", "ln"} or any(map(_uses_libraries, expression.arguments))
+    )
+
+
+def check(asked: Asked, expressions: Sequence[Expression]) -> None:
+    """Every expression on every row, on both engines, few in one statement."""
+    starts = range(0, len(expressions), AT_ONCE)
+    assert [each for start in starts for each in _differing(asked, expressions[start : start + AT_ONCE])] == []
+
+
+def _differing(asked: Asked, expressions: Sequence[Expression]) -> Iterator[tuple[Expression, list[Any]]]:
+    engines, scan = asked
+    found = [_computed(engine, scan, expressions) for engine in engines]
+    for expression, one, other in zip(expressions, *found, strict=True):
+        near = _uses_libraries(expression)
+        pairs = [pair for pair in zip(one, other, strict=True) if not _same(*pair, near=near)]
+        if pairs:
+            yield expression, pairs[:3]
+
+
+def test_every_function_has_the_same_values_plain_and_nested(asked: Asked) -> None:
+    plain_calls, nested_calls = tiered(8, 12), tiered(8, 20)
+    expressions: list[Expression] = []
+    for name in sorted(FUNCTIONS):
+        luck = random.Random(name)  # noqa: S311 (which calls are tried need not be secret)
+        plain = calls(name, LEAVES, luck, plain_calls, asked[1])
+        others = luck.sample(sorted(FUNCTIONS), nested_calls)
+        expressions += plain
+        expressions += [c for outer in others for c in calls(outer, [*plain, *plain, *LEAVES], luck, 1, asked[1])]
+    check(asked, expressions)
+
+
+def test_extremes_overflow_and_underflow_alike(asked: Asked) -> None:
+    numbers = [ColumnReference("x"), ColumnReference("w"), ColumnReference("c"), *EXTREMES]
+    expressions: list[Expression] = []
+    for name in ("add", "subtract", "multiply", "divide", "exp", "ln", "sqrt", "greatest", "negate"):
+        if FUNCTIONS[name].least == 1:
+            expressions += [Call(name, (number,)) for number in numbers]
+            continue
+        pairs = [Call(name, (one, other)) for one in numbers for other in numbers]
+        expressions += pairs
+        expressions += [
+            Call(name, (pair, Call("multiply", (ColumnReference("x"), EXTREMES[5])))) for pair in pairs[::5]
+        ]
+    check(asked, expressions)
+
+
+def test_texts_become_numbers_and_dates_alike(asked: Asked) -> None:
+    check(asked, [Call(name, (Literal(text),)) for name in ("to_date", "to_real") for text in TEXTS])
+    cases = [(Call("eq", (ColumnReference("p"), Literal(i))), Literal(text)) for i, text in enumerate(TEXTS)]
+    chosen = Call("case", (*(each for pair in cases for each in pair), ColumnReference("q")))
+    check(asked, [Call("to_date", (chosen,)), Call("to_real", (chosen,)), Call("upper", (chosen,))])
+
+
+def test_patterns_know_no_escapes_and_texts_no_percent_signs(asked: Asked) -> None:
+    patterns = ["%", "_", "\\%", "%'%", "a\\_b", "100%%", "q_", "%s", "é", "", "日_"]
+    texts = [Literal(text) for text in ("100%", "a\\_b", "\\", "%s %(x)s", "a'b", 'a"b', "é", "ÉSSß ıİ Ωω Жж")]
+    check(asked, [Call("like", (text, Literal(each))) for text in [ColumnReference("q"), *texts] for each in patterns])
+    check(asked, [Call(name, (text,)) for name in ("upper", "lower", "length") for text in texts])
+    check(asked, [Call("ilike", (text, Literal("ÉSS%"))) for text in texts])

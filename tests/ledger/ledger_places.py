@@ -1,4 +1,4 @@
-"""Where ledgers live in the tests: a file, or a schema of a real PostgreSQL server that the tests start themselves."""
+"""Where ledgers live in the tests, a file or a schema of a PostgreSQL server that they start, and what is in them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from uuid import uuid4
 
 import pytest
 
-from giveortake.ledger import Ledger
+from giveortake.ledger import Charge, Ledger
+from giveortake.ledger import open as open_ledger
 from giveortake.ledger.chain.watermark import StateFolder, state_folder
 from giveortake.ledger.opening import opened
-from postgres_server import start_server
+from giveortake.privacy import ApproxDP, Guarantee, PureDP
+from giveortake.privacy.events import Laplace
 from tiers import tiered
 
 TABLES = ("about", "entries", "snapshots", "finds", "lists", "used", "checkpoints", "chunks")
@@ -150,4 +152,96 @@ def _place(request: pytest.FixtureRequest, folder: Path) -> Place:
     return FilePlace(folder) if request.param == "sqlite" else ServerPlace(request.getfixturevalue("server"))
 
 
-__all__ = ["FilePlace", "Place", "ServerPlace", "place", "place_of_rules", "start_server"]
+# -- ledgers with one charge, which are lost and put back -------------------------------------------------------------
+
+TENTH = Laplace(10)
+
+
+def begin(ledger: Ledger) -> None:
+    ledger.population("people", budget=PureDP(1))
+    ledger.dataset("d", population="people")
+    charge(ledger, "k0")
+
+
+def charge(ledger: Ledger, key: str) -> Any:
+    return ledger.settle(ledger.reserve(Charge(TENTH, dataset="d", key=key)), key)
+
+
+def begun(place: Place) -> None:
+    with place.open() as ledger:
+        begin(ledger)
+
+
+def forget_a_charge(place: Place) -> None:
+    """Begin a ledger, charge once more, and put it back as it was before."""
+    with place.open() as ledger:
+        begin(ledger)
+        backup = place.backup()
+        charge(ledger, "k1")
+    place.put_back(backup)
+
+
+@pytest.fixture
+def begun_file(tmp_path: Path) -> FilePlace:
+    """A ledger in a file, one charge old."""
+    (tmp_path / "house").mkdir()
+    made = FilePlace(tmp_path / "house")
+    begun(made)
+    return made
+
+
+# -- a ledger in which several analysts hold the same allotment -------------------------------------------------------
+
+
+def everyone(budget: Guarantee, allotment: Guarantee, *who: str) -> Ledger:
+    """Each analyst has a data set of their own, of the same people."""
+    ledger = open_ledger(":memory:")
+    ledger.population("people", budget=budget)
+    ledger.dataset("d", population="people")
+    for name in who:
+        ledger.dataset(f"of {name}", population="people")
+        ledger.analyst(name, datasets=[f"of {name}"], budget=allotment)
+    return ledger
+
+
+# -- a ledger with many checkpoints: how it is filled, and all that can be learnt of it -------------------------------
+
+EVERY = 5
+
+
+def fill(ledger: Ledger, charges: int = 8) -> None:
+    """People with two analysts, and charges with and without keys, questions, answers and draws."""
+    ledger.population("people", budget=ApproxDP(100, "1e-6"), unit="person")
+    ledger.dataset("d", population="people", budget=PureDP(50))
+    for name in ("ann", "bob"):
+        ledger.analyst(name, datasets=["d"], budget=PureDP(5))
+    for number in range(charges):
+        ask(ledger, number)
+
+
+def ask(ledger: Ledger, number: int) -> None:
+    analyst = (None, "ann", "bob")[number % 3]
+    key, question = str(number), f"how many {number}?"
+    paid = ledger.reserve(Charge(TENTH, dataset="d", analyst=analyst, key=key, name=question))
+    if number % 4 == 3:
+        ledger.keep(paid, 0, {"n": number})
+        ledger.keep(paid, 1, {"n": -number})
+    if number % 5 != 4:
+        ledger.settle(paid, {"n": number})
+
+
+def told(ledger: Ledger, charges: int = 8) -> Any:
+    """Everything that can be learnt of a ledger without changing it."""
+    asked = []
+    for number in range(charges):
+        analyst = (None, "ann", "bob")[number % 3]
+        question = f"how many {number}?"
+        found = ledger.reserve(Charge(TENTH, dataset="d", analyst=analyst, key=str(number), name=question))
+        again = ledger.is_paid(Charge(TENTH, dataset="d", analyst=analyst, name=question))
+        asked.append((found, again, ledger.kept(found), ledger.release(found.id, analyst=analyst)))
+    own = [ledger.entries(analyst=name) for name in ("ann", "bob")]
+    return asked, own, ledger.levels(), ledger.failures(), ledger.burn_down(), [each.hash for each in ledger.history()]
+
+
+def checkpoints(ledger: Ledger) -> list[int]:
+    return [entry.number for entry in ledger.history() if entry.kind == "checkpoint"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from ledger_places import ServerPlace, start_server
+from ledger_places import ServerPlace
 
 from giveortake.errors import LedgerBusy, LedgerDamaged, LedgerError, LedgerUnavailable
 from giveortake.ledger import Charge
@@ -22,7 +22,7 @@ from giveortake.ledger.chain.postgres import PostgresStore
 from giveortake.ledger.opening import opened
 from giveortake.privacy import PureDP
 from giveortake.privacy.events import Laplace
-from postgres_server import another_database, patiently, planted, stored
+from postgres_server import another_database, patiently, planted, start_server, stored
 from small_session import COUNT, ROWS, small_session
 from waiting import until
 

@@ -14,7 +14,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.errors import LedgerUnavailable
-from giveortake.ledger.state.verification import probe
+from giveortake.ledger.verification import probe
 from giveortake.server import demo
 from giveortake.server.workers.pool import Pool
 from served_process import served

@@ -25,7 +25,7 @@ CONSTANT = {  # functions whose arguments no analyst chooses
     "ledger/chain/store.py:_spelled",  # statements of the ledger's own
     "ledger/chain/entries.py:entries_of",  # names that the custodian gives
     "ledger/chain/entries.py:asked_of",
-    "ledger/state/checkpoints.py:_hints",  # of the package's own classes
+    "ledger/chain/checkpoints.py:_hints",  # of the package's own classes
     "codec.py:_classes_below",  # as above
     "codec.py:parts_of",
     "codec.py:_form",  # of their annotations

@@ -82,7 +82,7 @@ def test_a_crash_before_a_step_is_kept_costs_nothing_more_and_tells_nothing(
         def crash(*_: object) -> None:
             raise KeyboardInterrupt
 
-        patch.setattr("giveortake.ledger.rules.reservations.keep", crash)
+        patch.setattr("giveortake.ledger.reservations.keep", crash)
         with pytest.raises(KeyboardInterrupt):
             counter.next()
         spent = str(session.spent)

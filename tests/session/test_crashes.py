@@ -13,7 +13,7 @@ import pytest
 import giveortake as gt
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.errors import IdempotencyConflict, LedgerMismatch, QueryFailed
-from giveortake.ledger.rules import reservations
+from giveortake.ledger import reservations
 from giveortake.session import Session
 from giveortake.session.storage import DrawnAnswer
 from inside import engine_of, ledger_of

@@ -13,7 +13,7 @@ import pytest
 import giveortake as gt
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.errors import AllowanceExceeded, InvalidParameter, LedgerBusy, QueryFailed
-from giveortake.ledger.rules.reservations import bits_of, revealed
+from giveortake.ledger.reservations import bits_of, revealed
 from giveortake.session.steps import sealed
 from small_session import COUNT, ROWS, small_session
 from waiting import LONGEST

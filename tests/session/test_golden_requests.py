@@ -18,7 +18,7 @@ from golden_requests import PURCHASES, file_of, golden, golden_session, is_same,
 import giveortake
 from giveortake import codec
 from giveortake.compile import Spend
-from giveortake.ledger.state.checkpoints import shape
+from giveortake.ledger.chain.checkpoints import shape
 from giveortake.privacy import Guarantee
 from giveortake.session.session import mechanism_of
 from tiers import tiered

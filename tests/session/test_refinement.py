@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import giveortake as gt
-from giveortake.compile.noisy_measures import worthwhile
+from giveortake.compile.measures import worthwhile
 from giveortake.errors import Unprovable
 from giveortake.mechanisms.additive import LaplaceTail, NormalTail, quantile
 from small_session import COUNT, FOUND, charges_of, small_session

@@ -1,4 +1,4 @@
-"""Record and replay of workloads: the integers that are drawn, without noise, on neighbouring tables; and mutants."""
+"""No neighbour moves the parts of a workload by more than is charged, and no row decides an outcome."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 import giveortake as gt
 from giveortake.compile import Spend
-from giveortake.engines.sql import vector_statements
+from giveortake.engines.sql import statements
 from giveortake.exact import sqrt_up
 from giveortake.mechanisms import Gaussian, Laplace, marginals
 from giveortake.mechanisms.marginals import Contribution, Residual, shrinkage
@@ -23,8 +23,8 @@ from giveortake.session import Session
 from giveortake.session.session import mechanism_of
 from giveortake.workload import bound_workload as attributes_module
 from giveortake.workload.bound_workload import BoundWorkload
+from giveortake.workload.designs import ResidualDesign
 from giveortake.workload.measurement import WorkloadMeasurement, WorkloadRelease, measured
-from giveortake.workload.residuals import ResidualDesign
 from tiers import tiered
 
 DOMAINS: dict[str, Any] = {
@@ -142,7 +142,7 @@ def _moved(one: WorkloadRelease, other: WorkloadRelease) -> float:
     for layer, parts in enumerate(one.layers):
         layout = one.workload.layers[layer].layout
         for part, integers in enumerate(parts):
-            residual = Residual(layout.sizes_of(layout.residuals[part]), one.design.sigmas[layer][part])
+            residual = Residual(layout.sizes_of(layout.residuals[part]), one.design.scales[layer][part])
             change = residual.estimate(integers - other.layers[layer][part])
             square += float((change**2).sum()) / float(residual.sigma) ** 2
     for noise, integers, others in zip(one.design.runs, one.runs, other.runs, strict=True):
@@ -175,10 +175,10 @@ def test_no_person_who_is_scaled_moves_the_whitened_parts_by_more_than_is_charge
 
 def test_a_person_who_is_not_scaled_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("test_replay_of_workloads.WORKLOAD", gt.workload.marginals(["a", "b"]))
-    monkeypatch.setattr(vector_statements, "_factor", lambda dialect, _: dialect.double(1))
-    plain = vector_statements._cells_of_persons
+    monkeypatch.setattr(statements, "_factor", lambda dialect, _: dialect.double(1))
+    plain = statements._cells_of_persons
     monkeypatch.setattr(
-        vector_statements, "_cells_of_persons", lambda *given: plain(*given).replace("WHERE m <= ", "WHERE 0 <= ")
+        statements, "_cells_of_persons", lambda *given: plain(*given).replace("WHERE m <= ", "WHERE 0 <= ")
     )
     assert _nearest(SCALED[0], 4) > 1.5
 

@@ -22,8 +22,8 @@ from giveortake.mechanisms import Gaussian, Laplace, marginals
 from giveortake.mechanisms.marginals import Residual
 from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.session import Session
+from giveortake.workload.designs import ResidualDesign
 from giveortake.workload.measurement import WorkloadMeasurement, WorkloadRelease
-from giveortake.workload.residuals import ResidualDesign
 
 SCHEMA: dict[str, Any] = {"name": pl.String, "ill": pl.Boolean, "r": pl.String, "c": pl.Int64, "w": pl.Int64}
 DOMAINS: dict[str, Any] = {
@@ -140,7 +140,7 @@ def _moved(one: WorkloadRelease, other: WorkloadRelease) -> float:
         for part, integers in enumerate(parts):
             change = _apart(integers, other.layers[layer][part])
             if isinstance(one.design, ResidualDesign):
-                residual = Residual(layout.sizes_of(layout.residuals[part]), one.design.sigmas[layer][part])
+                residual = Residual(layout.sizes_of(layout.residuals[part]), one.design.scales[layer][part])
                 estimate = residual.estimate(np.array([float(each) for each in change]))
                 square += float(((estimate / float(residual.sigma)) ** 2).sum())
             else:

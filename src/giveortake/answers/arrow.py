@@ -256,10 +256,6 @@ def _get_next(exported: Any, out: Any) -> int:
     return 0
 
 
-def _get_error(_exported: Any) -> None:
-    return None
-
-
 def _released(struct: Any, empty: Any) -> None:
     """Free what a struct points to: its children first, unless the consumer has moved them elsewhere."""
     for index in range(getattr(struct, "n_children", 0)):
@@ -268,18 +264,6 @@ def _released(struct: Any, empty: Any) -> None:
             child.contents.release(child)
     _KEPT.pop(struct.private_data, None)
     struct.release = empty
-
-
-def _release_schema(schema: Any) -> None:
-    _released(schema.contents, _RELEASE_SCHEMA())
-
-
-def _release_array(array: Any) -> None:
-    _released(array.contents, _RELEASE_ARRAY())
-
-
-def _release_stream(exported: Any) -> None:
-    _released(exported.contents, _RELEASE_STREAM())
 
 
 def _destroy(capsule: int) -> None:
@@ -299,10 +283,10 @@ class _Functions:
     def __init__(self) -> None:
         self.get_schema = _GET_SCHEMA(_get_schema)
         self.get_next = _GET_NEXT(_get_next)
-        self.get_error = _GET_ERROR(_get_error)
-        self.release_schema = _RELEASE_SCHEMA(_release_schema)
-        self.release_array = _RELEASE_ARRAY(_release_array)
-        self.release_stream = _RELEASE_STREAM(_release_stream)
+        self.get_error = _GET_ERROR(lambda _exported: None)
+        self.release_schema = _RELEASE_SCHEMA(lambda struct: _released(struct.contents, _RELEASE_SCHEMA()))
+        self.release_array = _RELEASE_ARRAY(lambda struct: _released(struct.contents, _RELEASE_ARRAY()))
+        self.release_stream = _RELEASE_STREAM(lambda struct: _released(struct.contents, _RELEASE_STREAM()))
         self.destroy = _DESTROY(_destroy)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @final
 @codec.complete
 @dataclass(frozen=True, slots=True)
-class _Provenance:
+class Provenance:
     """What an answer holds besides its table. Promises are documents, fractions, or texts of other promises."""
 
     guarantee: Any
@@ -52,7 +52,7 @@ class _Head:
     intervals: tuple[str, ...]
 
 
-_NAMES = tuple(field.name for field in fields(_Provenance))
+NAMES = tuple(field.name for field in fields(Provenance))
 _NOT_FINITE = ("inf", "-inf", "nan")
 
 
@@ -93,10 +93,10 @@ def provenance_of(answer: Released) -> str:
 
 
 def _provenance_to_json(answer: Released) -> dict[str, Any]:
-    content = {name: getattr(answer, name) for name in _NAMES}
+    content = {name: getattr(answer, name) for name in NAMES}
     content |= {name: _promise_to_json(content[name]) for name in ("guarantee", "cost")}
     content["recipe"] = dict(answer.recipe) if isinstance(answer.recipe, Mapping) else answer.recipe
-    document: dict[str, Any] = codec.write(_Provenance(**content), _Provenance)
+    document: dict[str, Any] = codec.write(Provenance(**content), Provenance)
     return document
 
 
@@ -108,8 +108,8 @@ def from_json(text: str, kind: str) -> tuple[list[Column], dict[str, Any]]:
     try:
         table = document.pop("columns")
         head = codec.read(_Head, {field.name: document.pop(field.name) for field in fields(_Head)}, what="answer")
-        provenance = codec.read(_Provenance, document, what="answer")
-        content = {name: getattr(provenance, name) for name in _NAMES}
+        provenance = codec.read(Provenance, document, what="answer")
+        content = {name: getattr(provenance, name) for name in NAMES}
         content |= {name: _promise_of(content[name]) for name in ("guarantee", "cost")}
         return _columns(head, table), content
     except InvalidParameter:

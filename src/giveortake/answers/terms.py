@@ -1,10 +1,4 @@
-"""Terms of a request: contribution bounds, spends and confidence, as keyword arguments and as values.
-
-- The keyword arguments that state an answer's price: the same for all questions.
-- The keyword arguments that cap a person's contribution, and all keyword arguments of a question.
-- How often intervals hold: each for itself, or all of an answer at once.
-- How much of a person counts, and how much of a table that leaves out: questions carry it, and answers show it.
-"""
+"""Terms of a request: contribution bounds, spends and confidence, as keyword arguments and as values."""
 
 from __future__ import annotations
 
@@ -16,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast, fina
 
 from giveortake import codec
 from giveortake.errors import InvalidParameter
-from giveortake.exact import Number, decimal, open_probability, percent, rational, rough_percent, whole
+from giveortake.exact import Number, counted, decimal, open_probability, percent, rational, rough_percent, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -216,27 +210,19 @@ class Caps:
 
     def _rows(self) -> str:
         if not isinstance(self.rows_per_person, Mapping):
-            return f"at most {_rows(self.rows_per_person or 0)} of a person"
+            return f"at most {counted(self.rows_per_person or 0, 'row')} of a person"
         (first, most), *further = self.rows_per_person.items()
         return _listed(
-            [f"at most {_rows(most)} of a person in {first}", *(f"{cap:,} in {name}" for name, cap in further)]
+            [f"at most {counted(most, 'row')} of a person in {first}", *(f"{cap:,} in {name}" for name, cap in further)]
         )
 
 
 def _within(groups: int | None, rows: int | None) -> str:
     if rows is None:
-        return "" if groups is None else f"at most {_groups(groups)} of a person"
+        return "" if groups is None else f"at most {counted(groups, 'group')} of a person"
     if groups is None:
-        return f"at most {_rows(rows)} of a person"
-    return f"at most {_rows(rows)} of a person in each of at most {_groups(groups)}"
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} row{'' if count == 1 else 's'}"
-
-
-def _groups(count: int) -> str:
-    return f"{count:,} group{'' if count == 1 else 's'}"
+        return f"at most {counted(rows, 'row')} of a person"
+    return f"at most {counted(rows, 'row')} of a person in each of at most {counted(groups, 'group')}"
 
 
 def _listed(parts: Iterable[str]) -> str:

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from giveortake import ledger as ledgers
-from giveortake.answers.text import printable
+from giveortake.answers.render import printable
 from giveortake.cli import shell
 from giveortake.cli.ledger import add_ledger, ledger_of, print_failures, standings
 from giveortake.cli.session_options import budget_terms
 from giveortake.cli.shell import Command, grid, number, terminal
 from giveortake.errors import GiveOrTakeError
-from giveortake.ledger.rules.budgets import promise_text
-from giveortake.ledger.rules.releases import minute, parts_of
+from giveortake.ledger.budgets import promise_text
+from giveortake.ledger.releases import minute, parts_of
 from giveortake.operations import BY_NAME, OPERATIONS, SUBJECTS, ListDatasets, kind_of, words_of
 from giveortake.privacy import PureDP
 

@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 import giveortake as gt
-from giveortake.answers.text import printable
+from giveortake.answers.render import printable
 from giveortake.cli.session_options import weakness
 from giveortake.cli.shell import Command, terminal
 from giveortake.configuration import configurations

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from giveortake.answers.text import printable
+from giveortake.answers.render import printable
 from giveortake.cli.shell import Command, report
 from giveortake.configuration import FILL_IN, quoted
 from giveortake.engines.protocol import is_address

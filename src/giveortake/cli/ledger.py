@@ -22,18 +22,18 @@ from rich.table import Table
 from rich.text import Text
 
 from giveortake import ledger as ledgers
-from giveortake.answers.text import printable
+from giveortake.answers.render import printable
 from giveortake.cli.shell import Command, number, terminal
 from giveortake.configuration import Configuration, configurations, select_section
 from giveortake.engines.protocol import is_address
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.exact import decimal
+from giveortake.ledger.budget_status import used_of_whole
+from giveortake.ledger.budgets import promise_text
 from giveortake.ledger.chain.entries import canonical
 from giveortake.ledger.discovery import CONFIGURATION, usual_ledger
-from giveortake.ledger.rules.budget_status import used_of_whole
-from giveortake.ledger.rules.budgets import promise_text
-from giveortake.ledger.rules.releases import minute, summary
-from giveortake.ledger.rules.reservations import revealed
+from giveortake.ledger.releases import minute, summary
+from giveortake.ledger.reservations import revealed
 from giveortake.privacy.events import Pure
 
 if TYPE_CHECKING:

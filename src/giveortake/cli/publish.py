@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from giveortake import ledger as ledgers
-from giveortake.answers.text import printable
+from giveortake.answers.render import printable
 from giveortake.cli import session_options
 from giveortake.cli.ledger import table_of
 from giveortake.cli.shell import Command, grid, terminal
 from giveortake.engines.protocol import is_address
 from giveortake.errors import GiveOrTakeError, InvalidParameter, NotFound
 from giveortake.ledger.discovery import MEMORY
-from giveortake.ledger.rules.releases import minute, without_repeats
+from giveortake.ledger.releases import minute, without_repeats
 from giveortake.publication import publish, report
 
 if TYPE_CHECKING:

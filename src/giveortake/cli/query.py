@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from giveortake.answers.text import printable
+from giveortake.answers.render import printable
 from giveortake.cli import session_options
 from giveortake.cli.session_options import allotted_share, largest_question
 from giveortake.cli.shell import Command, charged_since, is_closed, report, terminal

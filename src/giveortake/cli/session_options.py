@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from giveortake.configuration import Configuration
-    from giveortake.ledger.rules.budget_status import BudgetStatus
+    from giveortake.ledger.budget_status import BudgetStatus
     from giveortake.privacy import Guarantee
     from giveortake.session import Session
 

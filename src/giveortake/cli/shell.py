@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from giveortake.answers.text import printable
+from giveortake.answers.render import printable
 from giveortake.errors import GiveOrTakeError
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def charged_since(arguments: argparse.Namespace, started: str) -> str:
     from giveortake.cli import session_options  # noqa: PLC0415 (as above)
     from giveortake.cli.ledger import relations  # noqa: PLC0415 (as above)
     from giveortake.ledger.discovery import MEMORY  # noqa: PLC0415 (as above)
-    from giveortake.ledger.rules.releases import price  # noqa: PLC0415 (as above)
+    from giveortake.ledger.releases import price  # noqa: PLC0415 (as above)
 
     try:
         path = session_options.ledger_path(arguments)

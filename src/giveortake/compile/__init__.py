@@ -4,9 +4,9 @@ Everything here is a function of the question, the schema and the custodian's bo
 """
 
 from giveortake.answers.terms import Caps
-from giveortake.compile.formulas import Evaluated, evaluated
+from giveortake.compile.formulas import Evaluated
 from giveortake.compile.measurement import Joint, Measurement, composed, event_of, joint, measurement
-from giveortake.compile.noisy_measures import Release, combined
+from giveortake.compile.measures import Release, combined
 from giveortake.compile.sensitivity import CustodianCaps
 from giveortake.compile.spend import Spend, Terms, spend_of
 
@@ -21,7 +21,6 @@ __all__ = [
     "Terms",
     "combined",
     "composed",
-    "evaluated",
     "event_of",
     "joint",
     "measurement",

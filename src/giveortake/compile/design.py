@@ -1,7 +1,6 @@
-"""Which measures an answer is computed from, and how the spend is split among them.
+"""Designs: which measures an answer is computed from, by which formulas, and how the spend is split among them.
 
-- How answers are computed from measures: the formula of every output, and the measures it needs, each once.
-- The shares of the spend for the measures of one answer: chosen by the question and its bounds, never by rows.
+The question and its bounds decide, never rows.
 
 Of every output let V be the variance of the noise in it, as a function of the shares w of the measures. A measure of
 share w has variance proportional to 1/w² with Laplace noise, to 1/w with Gaussian noise. For a mean between declared
@@ -103,37 +102,35 @@ class Measures:
         return ShareOf(argument, right, left.weights[index] / weight)
 
     def _aggregate(self, aggregate: Aggregate) -> Formula:
-        expression = aggregate.expression
-        match aggregate.kind:
-            case AggregateKind.COUNT_ROWS:
-                return self._rows(whole=True)
+        expression, kind = aggregate.expression, aggregate.kind
+        if kind is AggregateKind.COUNT_ROWS:
+            return self._rows(whole=True)
+        if kind is AggregateKind.COUNT_PERSONS:
+            return self._persons()
+        assert expression is not None  # noqa: S101 (any other aggregate is of something)
+        match kind:
             case AggregateKind.COUNT_VALUES:
-                return self._values(_required(expression), whole=True)
-            case AggregateKind.COUNT_PERSONS:
-                return self._persons()
+                return self._values(expression, whole=True)
             case AggregateKind.COUNT_DISTINCT:
-                measure = DistinctCount.within(
-                    self.stability, _required(expression), self._domain(_required(expression))
-                )
+                measure = DistinctCount.within(self.stability, expression, self._domain(expression))
                 return self._linear(measure, whole=True)
             case AggregateKind.SUM:
-                whole = self._domain(_required(expression)).kind is Kind.INTEGER
-                return self._total(_required(expression), centred=False, whole=whole)
+                return self._total(expression, centred=False, whole=self._domain(expression).kind is Kind.INTEGER)
             case AggregateKind.MEAN:
-                return self._mean(_required(expression))
+                return self._mean(expression)
             case AggregateKind.VARIANCE:
-                return self._variance(_required(expression))
+                return self._variance(expression)
             case AggregateKind.DEVIATION:
-                return Apply("sqrt", (self._variance(_required(expression)),))
+                return Apply("sqrt", (self._variance(expression),))
             case AggregateKind.SAMPLE_VARIANCE:
-                return self._sample_variance(_required(expression))
+                return self._sample_variance(expression)
             case AggregateKind.SAMPLE_DEVIATION:
-                return Apply("sqrt", (self._sample_variance(_required(expression)),))
+                return Apply("sqrt", (self._sample_variance(expression),))
             case AggregateKind.QUANTILE:
-                return self._quantile(_required(expression), aggregate.quantile or Fraction(0))
-        if expression is not None and aggregate.beside is not None:
-            return self._moments(str(aggregate.kind), expression, aggregate.beside)
-        raise QueryRefused(f"the {aggregate.kind} is not released")
+                return self._quantile(expression, aggregate.quantile or Fraction(0))
+        if aggregate.beside is not None:
+            return self._moments(str(kind), expression, aggregate.beside)
+        raise QueryRefused(f"the {kind} is not released")
 
     def _moments(self, function: str, y: Expression, x: Expression) -> Formula:
         """Moments of pairs (x, y) around the middles of their bounds; each measure is asked for once."""
@@ -370,11 +367,6 @@ def _arithmetic(operation: str, left: Formula, right: Formula) -> Formula:
     return Apply(operation, (left, right))
 
 
-def _required(expression: Expression | None) -> Expression:
-    assert expression is not None  # noqa: S101 (the aggregate is of something)
-    return expression
-
-
 Squares: TypeAlias = "dict[int, Fraction]"  # by the index of the measure
 Term: TypeAlias = "tuple[float, dict[int, float]]"  # the weight of an output, and what each measure adds to its V
 
@@ -438,7 +430,11 @@ def design(question: Question, stability: Stability, *, pure: bool, basis: Basis
         return best.design(shares)
     narrowest = plain.width(shares) - _WORTHWHILE
     for alternative in _bases(plain) if basis is None else [basis]:
-        candidate = plain if alternative == plain.basis else plain.in_basis(alternative)
+        candidate = (
+            plain
+            if alternative == plain.basis
+            else _Candidate(question, stability, alternative, pure=pure, other=plain)
+        )
         weighed = candidate.weighed(no_wider_than=plain.extremes(plain.equal)) if candidate.is_judged else None
         if weighed is not None and candidate.width(weighed) < narrowest:
             best, shares, narrowest = candidate, weighed, candidate.width(weighed)
@@ -464,10 +460,6 @@ class _Candidate:
         self._pure = pure
         self._vectors = vectors(self.measures)
         self.equal = tuple(Fraction(1, len(self._vectors)) for _ in self._vectors)
-
-    def in_basis(self, basis: Basis) -> _Candidate:
-        """The same question in another basis."""
-        return _Candidate(self.question, self._stability, basis, pure=self._pure, other=self)
 
     def design(self, shares: tuple[Fraction, ...]) -> Design:
         return Design(self.measures, self._formulas, self._hidden, self.basis, shares)

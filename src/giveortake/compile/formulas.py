@@ -1,10 +1,9 @@
-"""Formulas: how columns of an answer follow from noisy measures, with intervals.
+"""Formulas: how columns of an answer follow from noisy measures, with intervals that hold with the stated confidence.
 
-- Answers from noisy measures, each with an interval that holds with the stated confidence.
-- A formula is linear in the measures, a quotient of two such, a quantile of bins, or a function of formulas. For the
-  first two the law of the noise is known and the intervals use it; for the rest the confidence is shared out.
-- Covariance, correlation and the line of least squares, from noisy moments of pairs of bounded values.
+A formula is linear in the measures, a quotient of two such, a quantile of bins, or a function of formulas. For the
+first two the distribution of the noise is known, and the intervals use it; for the rest the confidence is shared out.
 
+Covariance, correlation and the line of least squares follow from noisy moments of pairs of bounded values.
 With u = x − c and v = y − d around the middles of the bounds, over the pairs in which nothing is missing:
 cov = E[uv] − E[u]·E[v], var = E[u²] − E[u]², corr = cov / √(var x · var y), slope = cov / var x,
 intercept = E[y] − slope·E[x].
@@ -31,7 +30,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.compile.intervals import Acceptance, truncated_interval
+from giveortake.compile.intervals import Acceptance, noise_of, truncated_interval
 from giveortake.errors import QueryRefused
 from giveortake.mechanisms import additive as tails
 from giveortake.mechanisms.mechanism import BoundedIntegers
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.compile.intervals import RunningTotals
-    from giveortake.compile.noisy_measures import Combined
+    from giveortake.compile.measures import Combined
     from giveortake.compile.windows import AnswerRows
 
 
@@ -58,7 +57,12 @@ class _Formula(ABC):
 
     @abstractmethod
     def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
-        """The values for `size` keys, and intervals that miss with probability at most `miss` each."""
+        """The values for `size` keys, and intervals that miss with probability at most `miss` each.
+
+        Guarantee: an interval of a linear formula has its probability from the exact distribution of the noise,
+        rounding included. For one of a quotient see `giveortake.compile.intervals`. Functions of several intervals hold
+        together by the union bound.
+        """
 
     def margin(self, measures: Mapping[int, Combined], miss: float, number: float | None) -> float | None:
         """Half the width of the interval; None if it depends on rows. `number` is the number of values, if known."""
@@ -205,7 +209,7 @@ class Apply(_Formula):
 
     def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
         parts = [part.evaluate(measures, miss / self.leaves, size) for part in self.parts]
-        return _FUNCTIONS[self.function](*map(_floats, parts))
+        return _FUNCTIONS[self.function](*map(floats, parts))
 
     def bound(self, rows: AnswerRows) -> Formula:
         return replace(self, parts=tuple(part.bound(rows) for part in self.parts))
@@ -232,34 +236,12 @@ class Evaluated:
     high: npt.NDArray[Any]
 
 
-def evaluated(formula: Formula, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
-    """A formula's values for every key, and intervals that miss with probability at most `miss` each.
-
-    Guarantee: an interval of a linear formula has its probability from the exact law of the noise, rounding included.
-    For one of a quotient see `giveortake.compile.intervals`. Functions of several intervals hold together by the union
-    bound.
-    """
-    return formula.evaluate(measures, miss, size)
-
-
 def margin(formula: Linear, measures: Mapping[int, Combined], miss: float) -> float:
     """Half the width of the interval of a linear formula; it does not depend on rows."""
     if not formula.weights:
         return 0.0
-    strays, slack = _strays(formula, measures)
+    strays, slack = noise_of(formula, measures)
     return tails.quantile(strays, miss) + slack
-
-
-def _strays(formula: Linear, measures: Mapping[int, Combined]) -> tuple[list[tails.Tail], float]:
-    """The noise terms of a linear formula, and how far rounding may move it."""
-    noise_tails: list[tails.Tail] = []
-    slack = 0.0
-    for index, weight in formula.weights.items():
-        combined = measures[index]
-        size = abs(float(weight))
-        noise_tails += [tail.times(size) for tail in combined.tails]
-        slack += combined.slack * size
-    return noise_tails, slack
 
 
 def _linear(formula: Linear, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
@@ -303,9 +285,7 @@ def _undecided(formula: Linear, measures: Mapping[int, Combined], miss: float, s
             if BoundedIntegers.public(exact).bound + half >= _INT64:
                 exact = exact.astype(object)
             return Evaluated(exact, exact - half, exact + half)
-    values = np.full(size, float(formula.constant))
-    for index, weight in formula.weights.items():
-        values = values + measures[index].values * float(weight)
+    values = _plain(formula, measures, size)
     half_width = margin(formula, measures, miss)
     if formula.whole:
         low, high = np.floor(values - half_width), np.ceil(values + half_width)
@@ -335,6 +315,7 @@ def _root(a: Evaluated) -> Evaluated:
 
 
 def _spread(a: Evaluated, b: Evaluated) -> Evaluated:
+    """A − b², which is not negative."""
     squares = _times(b, b)
     least = np.where((b.low <= 0) & (b.high >= 0), 0.0, squares.low)
     value = np.maximum(a.values - b.values**2, 0.0)
@@ -358,7 +339,8 @@ def _minus(a: Evaluated, b: Evaluated) -> Evaluated:
     return Evaluated(a.values - b.values, a.low - b.high, a.high - b.low)
 
 
-def _floats(part: Evaluated) -> Evaluated:
+def floats(part: Evaluated) -> Evaluated:
+    """Values and ends as floats."""
     return Evaluated(*(np.asarray(array, dtype=np.float64) for array in (part.values, part.low, part.high)))
 
 
@@ -372,6 +354,7 @@ def _times(a: Evaluated, b: Evaluated) -> Evaluated:
 
 
 def _over(a: Evaluated, b: Evaluated) -> Evaluated:
+    """The quotient, unbounded where the divisor may be zero."""
     apart = (b.low > 0) | (b.high < 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         low_end, high_end = np.where(apart, 1 / b.high, -np.inf), np.where(apart, 1 / b.low, np.inf)
@@ -411,28 +394,28 @@ class Moments(Formula):
     def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
         share = miss / self.leaves
         moments = {
-            name: _floats(part.evaluate(measures, share, size))
+            name: floats(part.evaluate(measures, share, size))
             for name, part in (("u", self.u), ("v", self.v), ("uv", self.uv), ("uu", self.uu), ("vv", self.vv))
             if part is not None
         }
-        number = None if self.number is None else _floats(self.number.evaluate(measures, share, size))
-        covariance = _cut(_minus(moments["uv"], _moment_times(moments["u"], moments["v"])), self.reach)
+        number = None if self.number is None else floats(self.number.evaluate(measures, share, size))
+        covariance = _cut(_minus(moments["uv"], _times(moments["u"], moments["v"])), self.reach)
         match self.function:
             case "covariance":
                 return covariance
             case "sample covariance":
                 assert number is not None  # noqa: S101 (given for it)
-                return _moment_times(covariance, _bessel(number))
+                return _times(covariance, _bessel(number))
             case "correlation":
                 return _correlation(
-                    covariance, _moment_spread(moments["uu"], moments["u"]), _moment_spread(moments["vv"], moments["v"])
+                    covariance, _spread(moments["uu"], moments["u"]), _spread(moments["vv"], moments["v"])
                 )
-        slope = _moment_over(covariance, _moment_spread(moments["uu"], moments["u"]))
+        slope = _over(covariance, _spread(moments["uu"], moments["u"]))
         if self.function == "slope":
             return slope
         x, y = self.middles
         of_x, of_y = _shifted(moments["u"], x), _shifted(moments["v"], y)
-        return _minus(of_y, _moment_times(slope, of_x))
+        return _minus(of_y, _times(slope, of_x))
 
     @property
     def leaves(self) -> int:
@@ -447,39 +430,10 @@ def _shifted(a: Evaluated, by: float) -> Evaluated:
     return Evaluated(a.values + by, a.low + by, a.high + by)
 
 
-def _moment_times(a: Evaluated, b: Evaluated) -> Evaluated:
-    """The product; zero times an infinite end is zero."""
-    with np.errstate(invalid="ignore"):
-        products = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
-    corners = np.array([np.where(np.isnan(product), 0.0, product) for product in products])
-    return Evaluated(a.values * b.values, corners.min(axis=0), corners.max(axis=0))
-
-
-def _moment_over(a: Evaluated, b: Evaluated) -> Evaluated:
-    """A quotient by a number that is not negative; unbounded where that may be zero."""
-    apart = b.low > 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        low, high = np.where(apart, 1 / b.high, 0.0), np.where(apart, 1 / b.low, np.inf)
-        inverse = Evaluated(np.where(b.values > 0, 1 / b.values, np.nan), low, high)
-    quotient = _moment_times(a, inverse)
-    unbounded = ~apart
-    return Evaluated(
-        quotient.values, np.where(unbounded, -np.inf, quotient.low), np.where(unbounded, np.inf, quotient.high)
-    )
-
-
-def _moment_spread(a: Evaluated, b: Evaluated) -> Evaluated:
-    """E[u²] − E[u]², which is not negative."""
-    ends = b.low**2, b.high**2
-    least = np.where((b.low <= 0) & (b.high >= 0), 0.0, np.minimum(*ends))
-    low, high = np.maximum(a.low - np.maximum(*ends), 0.0), np.maximum(a.high - least, 0.0)
-    return Evaluated(np.maximum(a.values - b.values**2, 0.0), low, high)
-
-
 def _correlation(covariance: Evaluated, of_x: Evaluated, of_y: Evaluated) -> Evaluated:
     root: Callable[[Floats], Floats] = np.sqrt
     both = Evaluated(root(of_x.values * of_y.values), root(of_x.low * of_y.low), root(of_x.high * of_y.high))
-    return _cut(_moment_over(covariance, both), 1.0)
+    return _cut(_over(covariance, both), 1.0)
 
 
 def _bessel(number: Evaluated) -> Evaluated:
@@ -517,14 +471,14 @@ class FunctionOf(Formula):
     def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
         share = miss / self.leaves
         parts = [part.evaluate(measures, share * _leaves(part), size) for part in self.parts]
-        floats = [_floats(part) for part in parts]
+        numbers = [floats(part) for part in parts]
         if self.function == "coalesce":
             doubts = [could_be_missing(part, measures, share * _leaves(part), size) for part in self.parts[:-1]]
-            estimates = _coalesce(floats, doubts)
+            estimates = _coalesce(numbers, doubts)
         elif self.function in _WITH_CONSTANT:
-            estimates = _WITH_CONSTANT[self.function](floats[0], self.constant)
+            estimates = _WITH_CONSTANT[self.function](numbers[0], self.constant)
         else:
-            estimates = _COMPUTED_FUNCTIONS[self.function](*floats)
+            estimates = _COMPUTED_FUNCTIONS[self.function](*numbers)
         return whole(estimates) if self.is_whole else estimates
 
     def margin(self, measures: Mapping[int, Combined], miss: float, number: float | None) -> float | None:
@@ -591,7 +545,7 @@ def could_be_missing(
             return nothing
         case Apply() | FunctionOf():
             share = miss / (len(formula.parts) + 1)
-            ends = _floats(formula.evaluate(measures, share, size))
+            ends = floats(formula.evaluate(measures, share, size))
             doubt: npt.NDArray[np.bool_] = ~(np.isfinite(ends.low) & np.isfinite(ends.high))
             for part in formula.parts:
                 doubt = doubt | could_be_missing(part, measures, share, size)

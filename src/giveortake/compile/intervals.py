@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.compile.formulas import Linear
-    from giveortake.compile.noisy_measures import Combined, Decided
+    from giveortake.compile.measures import Combined, Decided
     from giveortake.mechanisms.additive import Tail
     from giveortake.mechanisms.mechanism import PrefixStrategy
 
@@ -215,14 +215,20 @@ _EACH = 200  # keys up to which every number of them is judged by itself
 _APART = 1.01  # the ratio of others
 
 
-def sum_margins(formula: Linear, measures: Mapping[int, Combined], counts: Floats, miss: float) -> Floats:
-    """For each number of keys, the margin of the sum of the formula over that many keys; 0 for none."""
+def noise_of(formula: Linear, measures: Mapping[int, Combined]) -> tuple[list[Tail], float]:
+    """The noise terms of a linear formula, and how far rounding may move it."""
     strays: list[Tail] = []
     slack = 0.0
     for index, weight in formula.weights.items():
         size = abs(float(weight))
         strays += [tail.times(size) for tail in measures[index].tails]
         slack += measures[index].slack * size
+    return strays, slack
+
+
+def sum_margins(formula: Linear, measures: Mapping[int, Combined], counts: Floats, miss: float) -> Floats:
+    """For each number of keys, the margin of the sum of the formula over that many keys; 0 for none."""
+    strays, slack = noise_of(formula, measures)
     known, indices = np.unique(np.nan_to_num(counts), return_inverse=True)
     noise = _noise_margins([tail for tail in strays if tail.scale > 0], known, miss * (1 - _ROUNDING))
     rounding = np.minimum(known * slack, slack * np.sqrt(2 * known * math.log(2 / (miss * _ROUNDING))))

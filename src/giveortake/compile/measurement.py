@@ -13,8 +13,7 @@ import numpy as np
 
 from giveortake import codec, exact
 from giveortake.compile.design import Measures, design, plain_design, vectors
-from giveortake.compile.measures import Inquiry, PersonCount
-from giveortake.compile.noisy_measures import Deciding, Release, arrays_from_json
+from giveortake.compile.measures import Deciding, Inquiry, PersonCount, Release, arrays_from_json
 from giveortake.compile.partition_selection import KeySearch, with_key_delta
 from giveortake.compile.sensitivity import Stability, capped, named
 from giveortake.compile.spend import charges_of, require_within
@@ -103,7 +102,8 @@ class Measurement:
         measures = Measures(self.question, added, self.is_pure, basis=self.basis)
         for _, output in self.question.outputs:
             measures.formula(output)
-        _hidden_formulas(self.question, measures)
+        for aggregate in self.question.aggregates():  # which only HAVING or ORDER BY may need
+            measures.formula(Measured(aggregate))
         return self._event(tuple(measures.listed), None if self.selection is None else self.selection.as_added())
 
     def _event(self, measures: tuple[Measure, ...], selection: Selection | None) -> Event:
@@ -374,12 +374,6 @@ def prepared(
     rows_count = not all(isinstance(measure, PersonCount) for measure in measures)
     binding = stability.binding_caps(caps, question.relation, rows_count=rows_count)
     return Prepared(question, caps, keys, discovered, stability, chosen, binding)
-
-
-def _hidden_formulas(question: Question, measures: Measures) -> None:
-    """Add the measures that only HAVING or ORDER BY need."""
-    for aggregate in question.aggregates():
-        measures.formula(Measured(aggregate))
 
 
 def _dearest(parts: Sequence[Event]) -> Event:

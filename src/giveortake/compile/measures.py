@@ -1,10 +1,7 @@
-"""Measures: the integers that an engine is asked for.
+"""Measures: the integers that an engine is asked for, their sensitivities, and releases of them, stored and averaged.
 
-- Bases: which measures the number and the sum of the same values are computed from.
-- Measures: the integers that are measured for an answer, and the questions to an engine for all of them.
-- Each kind of measure knows how to ask an engine for it, its sensitivity, its name, and how to read its releases.
-- Numbers of values in bins, from which quantiles are computed.
-- The two sides of bounded values: their number and their sum from one release, at the price of the sum alone.
+The number and the sum of bounded values may be computed from one release of their two sides, at the price of the sum
+alone.
 
 A value x between a and b is counted twice over: by its distance from a, and by its distance from b. In steps of the
 lattice the two are R together, whatever x is. So with A = Σ(x − a) and B = Σ(b − x), the number of values is
@@ -28,8 +25,10 @@ the variance of a mean halves, wherever the mean lies. With Gaussian noise they 
 
 from __future__ import annotations
 
+import base64
+import zlib
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final
@@ -39,11 +38,11 @@ import numpy as np
 from giveortake import engines
 from giveortake.codec import stored
 from giveortake.compile.intervals import RunningTotals
-from giveortake.compile.noisy_measures import Combined
 from giveortake.engines import Summand, Tally
 from giveortake.engines.questions import Quantum
-from giveortake.errors import QueryRefused
+from giveortake.errors import LedgerDamaged, QueryRefused
 from giveortake.exact import power_of_two_at_least, sqrt_up
+from giveortake.mechanisms.additive import quantile
 from giveortake.mechanisms.mechanism import PrefixStrategy
 from giveortake.mechanisms.prefix_sums import ConsistentTree, SquareRoot
 from giveortake.plan import Call, ColumnReference, Expression, Kind
@@ -51,7 +50,7 @@ from giveortake.plan import Literal as Constant
 from giveortake.privacy import events
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -63,6 +62,163 @@ if TYPE_CHECKING:
     from giveortake.privacy.events import Event
 
     Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """What is known of a deciding number: its threshold, and whether the number of a unit's keys was bounded.
+
+    If so, it was bounded among all keys; later releases bound it among the shown keys, so they count something else.
+    """
+
+    threshold: int
+    bounded: bool
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """Noisy integers, one array for each measure (keys × nodes of the tree for bins), and the noise they got.
+
+    `decided` is about the measures whose noisy number decided which keys are shown.
+    """
+
+    arrays: tuple[npt.NDArray[Any], ...]
+    noises: tuple[RoundedNoise, ...]
+    decided: Mapping[int, Deciding] = field(default_factory=dict)
+
+    def to_json(self) -> list[Any]:
+        """The arrays as compact and exact JSON."""
+        return [packed(array) for array in self.arrays]
+
+
+def arrays_from_json(content: Any, count: int) -> tuple[npt.NDArray[Any], ...]:
+    """The arrays that `Release.to_json` wrote, one for each of `count` measures."""
+    if not isinstance(content, list) or len(content) != count:
+        raise LedgerDamaged("a stored answer does not have the measures of its question")
+    return tuple(unpacked(packed_array) for packed_array in content)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Decided:
+    """Numbers that were shown because they reached a threshold, with the law of their noise before that condition.
+
+    `alone` says that there is no later release of them.
+    """
+
+    numbers: npt.NDArray[np.int64]
+    tail: Tail
+    threshold: int
+    alone: bool
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Combined:
+    """The combined releases of one measure, in units of its values, and the noise that is left."""
+
+    values: Floats
+    tails: tuple[Tail, ...]
+    slack: float
+    whole_values: npt.NDArray[Any] | None = None
+    noise: RoundedNoise | None = None
+    distribution: RunningTotals | None = None
+    decided: Decided | None = None
+
+    def whole_margin(self, miss: float) -> int:
+        """The exact margin of whole numbers that were released once."""
+        assert self.noise is not None  # noqa: S101 (asked only where whole_values is there)
+        return self.noise.margin(1 - Fraction(miss))
+
+
+def combined(measures: Sequence[Measure], releases: Sequence[Release], miss: float = 0.05) -> Mapping[int, Combined]:
+    """For each measure, the average of its releases, weighted by their inverse variances.
+
+    Guarantee of accuracy: no release widens the interval, at this `miss`, of the average of those before it, nor is one
+    worth less than it would be alone: which are averaged is chosen by the laws of their noises, and by no number drawn.
+    """
+    return {index: _combined(measure, index, releases, miss) for index, measure in enumerate(measures)}
+
+
+def without_data(measures: Sequence[Measure], noises: Sequence[RoundedNoise]) -> Mapping[int, Combined]:
+    """Combined releases that hold only the noise, to compute margins before anything is released."""
+    return combined(measures, [Release(tuple(measure.of_no_keys() for measure in measures), tuple(noises))])
+
+
+def _combined(measure: Measure, index: int, releases: Sequence[Release], miss: float) -> Combined:
+    """The combined releases of one measure; the deciding one, whose law differs, is not averaged with later ones."""
+    deciding = next((release for release in releases if index in release.decided), None)
+    if deciding is None:
+        return _averaged(measure, index, releases, miss)
+    later_releases = [release for release in releases if index not in release.decided]
+    known = deciding.decided[index]
+    measured = _averaged(measure, index, later_releases or [deciding], miss)
+    if later_releases and known.bounded:
+        return measured
+    unit = int(1 / measure.granularity)
+    numbers, tail = deciding.arrays[index] // unit, deciding.noises[index].tail.times(1 / unit)
+    return replace(measured, decided=Decided(numbers, tail, known.threshold, alone=not later_releases))
+
+
+def _averaged(measure: Measure, index: int, releases: Sequence[Release], miss: float) -> Combined:
+    unit = float(measure.granularity)
+    release_tails = [release.noises[index].tail for release in releases]
+    present = [
+        (releases[release_index].arrays[index], releases[release_index].noises[index])
+        for release_index in worthwhile(release_tails, miss)
+    ]
+    shares = _shares([noise.tail for _, noise in present])
+    steps = sum(
+        (np.asarray(array, dtype=np.float64) * share for (array, _), share in zip(present, shares, strict=True))
+    )
+    assert isinstance(steps, np.ndarray)  # noqa: S101 (there is at least one release)
+    tails = tuple(noise.tail.times(unit * share) for (_, noise), share in zip(present, shares, strict=True))
+    return measure.combined(steps, tails, present[0] if len(present) == 1 else None)
+
+
+def worthwhile(tails: Sequence[Tail], miss: float) -> list[int]:
+    """The indices of the noises to average, one by one: each joins the chosen ones, replaces them, or is left out."""
+    best, width = [0], quantile(tails[:1], miss)
+    for later in range(1, len(tails)):
+        for indices in ([*best, later], [later]):
+            candidates = [tails[index] for index in indices]
+            reached = quantile(
+                [tail.times(share) for tail, share in zip(candidates, _shares(candidates), strict=True)], miss
+            )
+            if reached < width:
+                best, width = indices, reached
+    return best
+
+
+def _shares(tails: Sequence[Tail]) -> list[float]:
+    weights = [1 / tail.variance for tail in tails]
+    return [weight / sum(weights) for weight in weights]
+
+
+def packed(array: npt.NDArray[Any]) -> Any:
+    """Whole numbers as a ledger stores them: compact, and exact for any size."""
+    if array.dtype == object:
+        listed = [str(value) for value in array.ravel().tolist()]
+        return listed if array.ndim == 1 else {"shape": list(array.shape), "wide": listed}
+    raw = np.ascontiguousarray(array.astype("<i8")).tobytes()
+    return {"shape": list(array.shape), "int64": base64.b64encode(zlib.compress(raw, 1)).decode()}
+
+
+def unpacked(content: Any) -> npt.NDArray[Any]:
+    """The whole numbers that `packed` wrote."""
+    if isinstance(content, list):
+        return _wide(content)
+    if "wide" in content:
+        return _wide(content["wide"]).reshape(content["shape"])
+    raw = zlib.decompress(base64.b64decode(content["int64"]))
+    return np.frombuffer(raw, dtype="<i8").astype(np.int64).reshape(content["shape"])
+
+
+def _wide(listed: list[str]) -> npt.NDArray[Any]:
+    """Whole numbers of more than 64 bits."""
+    return np.array([int(value) for value in listed], dtype=object)
 
 
 @final
@@ -145,7 +301,7 @@ class Measure(ABC):
 
     def of_no_keys(self) -> npt.NDArray[np.int64]:
         """The released array if there are no keys."""
-        return np.zeros(0, dtype=np.int64)
+        return np.zeros(0 if self.sections is None else (0, self.integers), dtype=np.int64)
 
     def combined(
         self, steps: Floats, tails: tuple[Tail, ...], only: tuple[npt.NDArray[Any], RoundedNoise] | None
@@ -194,6 +350,17 @@ class MeasureOfValues(Measure):
 
 
 @dataclass(frozen=True, slots=True)
+class _CountedValues(MeasureOfValues):
+    """A number of values, each of which may count in parts of 1 / `fineness`."""
+
+    fineness: int
+
+    @property
+    def granularity(self) -> Fraction:
+        return Fraction(1, self.fineness)
+
+
+@dataclass(frozen=True, slots=True)
 class MeasureOfSteps(MeasureOfValues):
     """A sum of whole numbers of steps of a lattice, one for each value; a step may count in parts of 1 / `fineness`."""
 
@@ -226,10 +393,8 @@ class RowCount(_Counted):
 @final
 @stored("values")
 @dataclass(frozen=True, slots=True)
-class ValueCount(MeasureOfValues):
+class ValueCount(_CountedValues):
     """The number of values that are not missing, each of which may count in parts of 1 / `fineness`."""
-
-    fineness: int
 
     kind: ClassVar[str] = "values"
 
@@ -238,10 +403,6 @@ class ValueCount(MeasureOfValues):
         """The number of values in a question with the given stability."""
         fine = fineness_of(stability)
         return cls(*stability.sensitivity(0, fine), expression, fine)
-
-    @property
-    def granularity(self) -> Fraction:
-        return Fraction(1, self.fineness)
 
     def ask(self, inquiry: Inquiry, index: int) -> None:
         inquiry.add_summand(index, Summand("values", self.expression, fineness=self.fineness))
@@ -379,13 +540,8 @@ class Inquiry:
         """The exact integers of all measures, for `size` keys at a time."""
         for parts in zip(*(engine.in_parts(question, size) for question in self.questions()), strict=True):
             summands = {index: parts[0].item(summand_index) for summand_index, index in enumerate(self._summands)}
-            yield summands | dict(
-                zip(
-                    self._separate_questions,
-                    parts[-len(self._separate_questions) :] if self._separate_questions else (),
-                    strict=True,
-                )
-            )
+            separate = parts[len(parts) - len(self._separate_questions) :]
+            yield summands | dict(zip(self._separate_questions, separate, strict=True))
 
 
 MOST = {False: 1024, True: 1000}  # bins at most, by whether the noise is pure: 1,000 fill a tree of ten by ten by ten
@@ -395,13 +551,12 @@ _NARROWEST = Fraction(1, 2**60)
 @final
 @stored("prefix sums")
 @dataclass(frozen=True, slots=True)
-class PrefixSums(MeasureOfValues):
+class PrefixSums(_CountedValues):
     """The numbers of values in bins from `low` on, times the matrix of a strategy for running totals.
 
     A value may count in parts of 1 / `fineness`. None is above `high`.
     """
 
-    fineness: int
     strategy: PrefixStrategy
     low: Fraction
     width: Fraction
@@ -437,10 +592,6 @@ class PrefixSums(MeasureOfValues):
         return cls(l1 * strategy.l1, l2 * strategy.l2, expression, fine, strategy, low, width, high, whole)
 
     @property
-    def granularity(self) -> Fraction:
-        return Fraction(1, self.fineness)
-
-    @property
     def name(self) -> str:
         return f"running totals {self.of_what}"
 
@@ -466,9 +617,6 @@ class PrefixSums(MeasureOfValues):
         noise_text = noise.description(self.granularity / self.strategy.fineness)
         over = f"{noise_text}, on running totals over {self.strategy.size:,} bins"
         return over if self.levels == 1 else f"{noise_text}, on each of {self.levels} levels of a tree of bins"
-
-    def of_no_keys(self) -> npt.NDArray[np.int64]:
-        return np.zeros((0, sum(self.sections)), dtype=np.int64)
 
     def combined(
         self, steps: Floats, tails: tuple[Tail, ...], only: tuple[npt.NDArray[Any], RoundedNoise] | None
@@ -507,20 +655,14 @@ class Side(MeasureOfSteps):
 @final
 @stored("missing")
 @dataclass(frozen=True, slots=True)
-class MissingCount(MeasureOfValues):
+class MissingCount(_CountedValues):
     """The number of rows that have no value, each of which may count in parts of 1 / `fineness`."""
-
-    fineness: int
 
     kind: ClassVar[str] = "missing"
 
     @property
     def joined(self) -> bool:
         return True
-
-    @property
-    def granularity(self) -> Fraction:
-        return Fraction(1, self.fineness)
 
     @property
     def name(self) -> str:

@@ -1,8 +1,6 @@
 """Partition selection in a question: how groups are discovered, and with which share of the spend.
 
-- Keys that were found in the data: their form for engines, and their order in answers.
-- `Selection`: a way to find keys in the data; the question to the engine, the noise, the threshold, and the price.
-- `KeySearch` chooses one, and its part of the spend: by the question and the spend, never by rows.
+The question and the spend decide, never rows.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import log
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from giveortake import codec, exact
 from giveortake.accounting.pricing import noise_multiplier, priced_within
@@ -83,9 +81,6 @@ def _ordered(values: set[Value]) -> list[Value]:
     return [*present, None] if None in values else present
 
 
-Norm: TypeAlias = Literal["l1", "l2", "greatest"]
-
-
 @dataclass(frozen=True, slots=True)
 class Selection(ABC):
     """A way to find keys. Of each unit at most `touched` keys count; `sensitivity` is that of the mechanism.
@@ -110,15 +105,6 @@ class Selection(ABC):
     @abstractmethod
     def named(self) -> list[Any]:
         """What it adds to a question's name. This is a stored format, in which noisy counts alone add nothing."""
-
-    @abstractmethod
-    def moves(self) -> list[tuple[str, Fraction, Norm]]:
-        """How far one unit moves the deciding numbers: of all keys together, and of each."""
-
-    @property
-    @abstractmethod
-    def changed(self) -> int:
-        """How many keys one unit can add or remove at most."""
 
     @property
     @abstractmethod
@@ -168,22 +154,9 @@ class _Counted(Selection):
         return [(*key, number) for key, number in zip(keys, numbers.tolist(), strict=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class _OfUnits(Selection):
-    """A way to find keys by counting units: `sensitivity` is how many keys one unit moves, each by one."""
-
-    def moves(self) -> list[tuple[str, Fraction, Norm]]:
-        one: Norm = "greatest"
-        return [("units of all keys", Fraction(self.sensitivity), "l1"), ("units of one key", Fraction(1), one)]
-
-    @property
-    def changed(self) -> int:
-        return self.sensitivity
-
-
 @final
 @dataclass(frozen=True, slots=True)
-class NoisyCounts(_Counted, _OfUnits):
+class NoisyCounts(_Counted):
     """Laplace noise on the number of units; one unit moves the numbers of all keys together by `sensitivity`."""
 
     stored_name: ClassVar[str] = "noisy counts"
@@ -219,7 +192,7 @@ class NoisyCounts(_Counted, _OfUnits):
 
 @final
 @dataclass(frozen=True, slots=True)
-class OptimalChances(_OfUnits):
+class OptimalChances(Selection):
     """Shows each key with the greatest probability its number of units allows; a unit touches `sensitivity` keys."""
 
     stored_name: ClassVar[str] = "optimal chances"
@@ -270,15 +243,6 @@ class NoisyWeights(_Counted):
         if self.touched == 1:
             return Persons(relation, keys, 1)
         return Persons(relation, keys, self.touched, weights(self.mechanism.length, self.touched))
-
-    def moves(self) -> list[tuple[str, Fraction, Norm]]:
-        together = self.mechanism.sigma / self.event().noise_multiplier
-        one: Norm = "greatest"
-        return [("weights of all keys", together, "l2"), ("weights of one key", Fraction(self.mechanism.length), one)]
-
-    @property
-    def changed(self) -> int:
-        return self.touched * self.sensitivity
 
     @property
     def scale(self) -> Fraction:

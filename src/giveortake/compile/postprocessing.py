@@ -15,10 +15,10 @@ import numpy as np
 
 from giveortake.answers import Answer, Column
 from giveortake.answers.answer import Remark
-from giveortake.answers.text import number_text
+from giveortake.answers.render import number_text
 from giveortake.compile.design import Measures
-from giveortake.compile.formulas import Ratio, evaluated
-from giveortake.compile.noisy_measures import combined
+from giveortake.compile.formulas import Ratio
+from giveortake.compile.measures import combined
 from giveortake.compile.windows import AnswerRows, in_order
 from giveortake.exact import exact_decimal
 from giveortake.plan import ColumnReference, Computed, Kind, Literal, Measured, Quotient
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from giveortake.answers.column import Kind as Face
     from giveortake.answers.terms import Confidence, LeftOut
     from giveortake.compile.measurement import Measurement
-    from giveortake.compile.noisy_measures import Combined, Release
+    from giveortake.compile.measures import Combined, Release
     from giveortake.engines import Keys
     from giveortake.plan import Question, Value
     from giveortake.privacy import Guarantee, Unit
@@ -84,12 +84,13 @@ def answer_of(
         numbers, _, _ = str(guarantee).partition(":")  # without the sentence
         joint = (f"together with what it refines, it keeps {numbers}",)
     columns = answer_columns(measurement, keys, releases, circumstances.confidence, limit)
+    selections = [] if measurement.selection is None else [measurement.selection.mechanism.citation]
     return Answer(
         columns,
         refine=refine,
         guarantee=guarantee,
         cost=cost,
-        citations=tuple(dict.fromkeys(_citations(measurement))),
+        citations=tuple(dict.fromkeys([*selections, *(noise.citation for noise in measurement.noises)])),
         recipe=_recipe(measurement),
         notes=(
             *circumstances.before,
@@ -133,7 +134,7 @@ def answer_columns(
     by_noise = measurement.selection is not None or bool(aggregates_in(measurement.question.having))
     answered = AnswerRows(names, rows, row_mask, by_noise)
     for name, formula in measurement.formulas:
-        estimates = evaluated(formula.bound(answered), measures, miss, len(rows))
+        estimates = formula.bound(answered).evaluate(measures, miss, len(rows))
         ends = (_listed(estimates.low), _listed(estimates.high)) if formula.has_interval else (None, None)
         columns.append(Column(name, _listed(estimates.values), *ends))
     row_indices = np.flatnonzero(row_mask).tolist()
@@ -142,7 +143,7 @@ def answer_columns(
             sort_column = next(column for column in columns if column.name == order.column)
             row_indices = in_order(_present(sort_column), row_indices, order)
         else:
-            hidden = evaluated(formulas.formula(order.by).bound(answered), measures, miss, len(rows))
+            hidden = formulas.formula(order.by).bound(answered).evaluate(measures, miss, len(rows))
             row_indices = in_order(_present(hidden.values.tolist()), row_indices, order)
     for most in (measurement.question.limit, limit):
         row_indices = row_indices if most is None else row_indices[:most]
@@ -242,7 +243,7 @@ class _Condition:
 
     def _values(self, part: object) -> list[Any]:
         if isinstance(part, Measured | Quotient | Computed):
-            estimates = evaluated(self._formulas.formula(part), self._measures, self._miss, len(self._rows))
+            estimates = self._formulas.formula(part).evaluate(self._measures, self._miss, len(self._rows))
             return _present(estimates.values.tolist())
         if isinstance(part, ColumnReference):
             column_index = [name for name, _ in self._measurement.question.keys].index(part.name)
@@ -252,15 +253,11 @@ class _Condition:
 
 
 def _both(a: bool | None, b: bool | None) -> bool | None:
-    if a is False or b is False:
-        return False
-    return None if a is None or b is None else True
+    return False if False in {a, b} else None if None in {a, b} else True
 
 
 def _either(a: bool | None, b: bool | None) -> bool | None:
-    if a is True or b is True:
-        return True
-    return None if a is None or b is None else False
+    return True if True in {a, b} else None if None in {a, b} else False
 
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -274,11 +271,6 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 # -- provenance ------------------------------------------------------------------------------------------------------
-
-
-def _citations(measurement: Measurement) -> list[str]:
-    keys = [] if measurement.selection is None else [measurement.selection.mechanism.citation]
-    return [*keys, *(noise.citation for noise in measurement.noises)]
 
 
 def noise_in_words(measurement: Measurement) -> dict[str, str]:

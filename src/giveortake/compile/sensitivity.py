@@ -1,8 +1,8 @@
 """Sensitivity: how much one privacy unit can move the numbers of a question.
 
-- Contribution bounds (caps): the custodian's and those that a question states become the rows of each person that count
-  in one question. They are part of the question's name in the ledger.
-- `Stability`: how many rows and groups of a unit reach the aggregates, and the sensitivities that follow.
+Contribution bounds (caps), the custodian's and those that a question states, say how many rows of each person count.
+They are part of the question's name in the ledger. `Stability` is how many rows and groups of a unit reach the
+aggregates, and which sensitivities follow.
 """
 
 from __future__ import annotations

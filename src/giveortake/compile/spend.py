@@ -1,7 +1,6 @@
 """Spends: what the answer to a question may cost, and the terms in which an analyst says so.
 
-- A spend is in one of four currencies; the event that will be charged is priced again here, and compared with it.
-- `Terms` are checked: a spend, a margin to be reached or a share of the budget; confidence; caps.
+A spend is in one of four currencies. The event that will be charged is priced again here, and compared with it.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.compile.formulas import Evaluated, Formula, Linear, OverRows, whole
+from giveortake.compile.formulas import Evaluated, Formula, Linear, OverRows, floats, whole
 from giveortake.compile.intervals import sum_margins
 from giveortake.plan.question import RANKED, SHIFTED
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from giveortake.compile.noisy_measures import Combined
+    from giveortake.compile.measures import Combined
     from giveortake.plan import Value, Window
     from giveortake.plan.question import Order
 
@@ -106,9 +106,9 @@ class WindowOf(OverRows):
             return _counts(groups, size)
         if function in SHIFTED or function in {"first", "last"}:
             cells = self.argument.evaluate(measures, miss / max(size, 1) if self.rows.chosen else miss, size)
-            return _taken(groups, self.window, _floats(cells), size)
+            return _taken(groups, self.window, floats(cells), size)
         if function in {"minimum", "maximum"}:
-            cells = _floats(self.argument.evaluate(measures, miss / max(size, 1), size))
+            cells = floats(self.argument.evaluate(measures, miss / max(size, 1), size))
             extremes = _extremes(groups, cells, function, size)
             return whole(extremes) if self.argument.counts else extremes
         return self._sums(groups, measures, miss, size)
@@ -125,7 +125,7 @@ class WindowOf(OverRows):
     def _sums(self, groups: _Groups, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
         assert self.argument is not None and self.rows is not None  # noqa: S101, PT018 (checked by the plan)
         exact = isinstance(self.argument, Linear) and not self.rows.chosen
-        cells = _floats(self.argument.evaluate(measures, miss if exact else miss / max(size, 1), size))
+        cells = floats(self.argument.evaluate(measures, miss if exact else miss / max(size, 1), size))
         totals = groups.totals(cells.values)
         counts = groups.totals((~np.isnan(cells.values)).astype(np.float64))
         if exact and isinstance(self.argument, Linear):
@@ -149,7 +149,7 @@ class WindowOf(OverRows):
         order, formula = self.order[0]
         if formula is None:
             return Evaluated(values, values, values)
-        cells = _floats(formula.evaluate(measures, miss / max(size, 1), size))
+        cells = floats(formula.evaluate(measures, miss / max(size, 1), size))
         low, high = (-cells.high, -cells.low) if order.descending else (cells.low, cells.high)
         low, high = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
         least, most = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
@@ -178,11 +178,11 @@ class ShareOf(OverRows):
         assert total.rows is not None  # noqa: S101 (bound before anything is evaluated)
         groups = _Groups(total, measures, size)
         if total.rows.chosen:
-            own = rest_ends = _floats(self.over.evaluate(measures, miss / max(size, 1), size))
+            own = rest_ends = floats(self.over.evaluate(measures, miss / max(size, 1), size))
             sums = [groups.totals(array) for array in (own.values, own.low, own.high)]
             low, high = sums[1] - rest_ends.low, sums[2] - rest_ends.high
         else:
-            own = _floats(self.over.evaluate(measures, miss * _OWN_SHARE, size))
+            own = floats(self.over.evaluate(measures, miss * _OWN_SHARE, size))
             sums = [groups.totals(own.values)]
             other_rows = groups.totals(np.ones(size)) - 1
             half = sum_margins(self.over, measures, other_rows, miss * (1 - _OWN_SHARE))
@@ -214,10 +214,6 @@ def _share(part: Floats, remainder: Floats, otherwise: float) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         share: Floats = np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), otherwise)
         return share
-
-
-def _floats(part: Evaluated) -> Evaluated:
-    return Evaluated(*(np.asarray(array, dtype=np.float64) for array in (part.values, part.low, part.high)))
 
 
 class _Groups:

@@ -1,20 +1,20 @@
-"""The engine protocol, public tables, and the choice of the engine of a table.
+"""The engine protocol, backends that open engines, and public tables.
 
-- The protocols of engines, and of the backends that packages register to open them.
-- Public tables: what is in them, which everybody may know.
-- Choosing the engine of a table: the one that is where the table is. Other packages register theirs.
+The engine of a table is the one that is where the table is. Our own engines are imported when one is opened; other
+packages register theirs as entry points.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Set
+import sys
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final, runtime_checkable
 from urllib.parse import parse_qs
 
-from giveortake.engines.backends import BUILT_IN
 from giveortake.errors import HIDDEN, InvalidParameter, NotFound
 
 if TYPE_CHECKING:
@@ -81,27 +81,33 @@ class Engine(Protocol):
 
     # -- tables -------------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
         """Register a private table. `kinds` says what untyped cells are read as; `table` names one of several."""
 
+    @abstractmethod
     def add_public(self, name: str, source: object) -> PublicContent:
         """Register a table that everybody may know, and return what is in it."""
 
     def prepare(self, relations: Iterable[Relation]) -> None:
         """Make beforehand what every question about these relations needs, outside the time of any question."""
 
+    @abstractmethod
     def lock(self) -> None:
         """Make everything but the registered tables unreachable from now on."""
 
+    @abstractmethod
     def unchanged(self) -> bool:
         """Whether the data is still what it was when it was registered, as far as can be told without reading it."""
 
+    @abstractmethod
     def hold_to_content(self) -> None:
         """From now on answer questions from exactly the content that was registered, or fail.
 
         Parts and counters need it: in one version, a person is in no more parts than declared, and once in a count.
         """
 
+    @abstractmethod
     def close(self) -> None:
         """Close the engine, and release the data."""
 
@@ -160,6 +166,70 @@ class Backend(Protocol):
 
     def open(self, source: object, limits: Limits) -> Engine:
         """An engine for a source, without any table yet."""
+
+
+_TABLE_NAME = re.compile(r"\w+(\.\w+){0,2}")
+
+
+@final
+class PostgresBackend:
+    """The backend for tables that a URL of PostgreSQL names."""
+
+    name = "postgresql"
+    schemes: tuple[str, ...] = ("postgresql", "postgres")
+
+    def claims(self, source: object) -> bool:
+        return False
+
+    def open(self, source: object, limits: Limits) -> Engine:
+        from giveortake.engines.postgres.engine import PostgresEngine  # noqa: PLC0415 (brings psycopg)
+
+        return PostgresEngine(str(source), seconds=limits.seconds)
+
+
+@final
+class SparkBackend:
+    """The backend for tables of an active Spark session, or of one that a URL names."""
+
+    name = "spark"
+    schemes: tuple[str, ...] = ("spark", "sc")
+
+    def claims(self, source: object) -> bool:
+        """Whether it is a DataFrame, or names a table of the session that is active; a file of that name goes first."""
+        if type(source).__module__.partition(".")[0] == "pyspark":
+            return True
+        if not isinstance(source, str) or "pyspark" not in sys.modules:
+            return False
+        if not _TABLE_NAME.fullmatch(source) or Path(source).exists():
+            return False
+        session = sys.modules["pyspark.sql"].SparkSession.getActiveSession()
+        return session is not None and bool(session.catalog.tableExists(source))
+
+    def open(self, source: object, limits: Limits) -> Engine:
+        from giveortake.engines.spark.engine import SparkEngine, session_of  # noqa: PLC0415 (brings Spark)
+
+        return SparkEngine(session_of(source), seconds=limits.seconds)
+
+
+@final
+class DuckDBBackend:
+    """The backend for files, and for tables of pandas, Polars or Arrow in memory."""
+
+    name = "here"
+    schemes: tuple[str, ...] = ()
+
+    def claims(self, source: object) -> bool:
+        if isinstance(source, str | Path | Sequence) or type(source).__module__.partition(".")[0] == "pandas":
+            return True
+        return hasattr(source, "__arrow_c_stream__") or type(source).__name__ == "LazyFrame"
+
+    def open(self, source: object, limits: Limits) -> Engine:
+        from giveortake.engines.duckdb.engine import DuckDBEngine  # noqa: PLC0415 (brings DuckDB)
+
+        return DuckDBEngine(memory=limits.memory, threads=limits.threads, seconds=limits.seconds, cache=limits.cache)
+
+
+BUILT_IN: tuple[Backend, ...] = (PostgresBackend(), SparkBackend(), DuckDBBackend())  # whoever knows a source first
 
 
 MOST_ROWS_SENT = 1_000_000  # of a public table that is sent to another engine

@@ -1,15 +1,12 @@
-"""How engines run: time limits, failures, scratch and cache folders.
+"""How engines run: failures, the time limit of a question, scratch folders and the private cache folder.
 
-- Failures: the asker is told one of few causes, and the log gets the kind of error.
-- How long a question may take: all statements of its engine together, and what is computed between and after them.
-- Noise, and putting keys in order, count too (`own_work`), and end at the same moment: they come in portions. The time
-  that others take is not counted: who waits for another's question loses nothing by it, and is told nothing.
-- Folders for what an engine cannot hold in memory: on disk while the engine lives, and no longer.
-- A private cache folder of one user, and the secret by which it recognises its own files.
-
-Engines quote rows in their errors. So neither the asker nor the log gets these: the log has the name of the error's
+Engines quote rows in their errors. So the asker is told one of few causes, and the log gets the name of the error's
 class, which was chosen before there was a row. Nothing prints it unless the custodian sets up logging. A defect, an
 error that no limit explains, is logged as an error, with the line where it was raised.
+
+All statements of a question share one time limit, and so does what is computed between and after them: drawing noise
+and sorting keys (`own_work`). The time that others take is not counted: who waits for another's question loses nothing
+by it, and is told nothing.
 """
 
 from __future__ import annotations

@@ -10,18 +10,18 @@
 1
 """
 
+from giveortake.ledger.approvals import Approval
+from giveortake.ledger.budget_status import BudgetStatus, TrialFilter
 from giveortake.ledger.chain.entries import Entry
 from giveortake.ledger.discovery import LedgerLocation, at
 from giveortake.ledger.ledger import Ledger
 from giveortake.ledger.opening import backup, move, reindex, restore
 from giveortake.ledger.opening import open_ledger as open  # noqa: A004 (gt.ledger.open is its name)
-from giveortake.ledger.rules.approvals import Approval
-from giveortake.ledger.rules.budget_status import BudgetStatus, TrialFilter
-from giveortake.ledger.rules.registration import Registered
-from giveortake.ledger.rules.releases import ReleaseRecord
-from giveortake.ledger.rules.reservations import Allowance, Charge, Reservation
-from giveortake.ledger.rules.tokens import Principal, TokenRecord
-from giveortake.ledger.state.verification import Verification
+from giveortake.ledger.registration import Registered
+from giveortake.ledger.releases import ReleaseRecord
+from giveortake.ledger.reservations import Allowance, Charge, Reservation
+from giveortake.ledger.tokens import Principal, TokenRecord
+from giveortake.ledger.verification import Verification
 
 __all__ = [
     "Allowance",

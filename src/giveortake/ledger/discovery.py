@@ -6,7 +6,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -29,9 +29,21 @@ ABOVE = 4  # folders above a file in which a TOML file may be about it
 @final
 @dataclass(frozen=True, slots=True)
 class LedgerLocation:
-    """Where a ledger is, and how a table joins it; `gt.ledger.at` makes one."""
+    """Where the ledger of a session is, with all that can be said of it: `gt.protect(…, ledger=gt.ledger.at(path, …))`.
 
-    ledger: str | os.PathLike[str] | Ledger | None
+    `ledger` is a path, the URL of a database, or an open ledger. `mark` is the path of its high-water mark, if that is
+    not in the state folder (`$GIVEORTAKE_STATE`, or the user's own). If the ledger has a population already,
+    `population` says that the table is about the same people, and `new_population` that it is about others. `failures`
+    is how many questions may run out of memory or time before the custodian has to look, 3 unless stated. `spool` is
+    the folder of answers with very many groups, beside the ledger unless stated. `owner_confirms`, which is recorded,
+    says why a table may have a second budget. `by` is who protects it, for the ledger.
+
+    >>> at("visits.ledger", population="patients").path
+    'visits.ledger'
+    """
+
+    ledger: str | os.PathLike[str] | Ledger | None = None
+    _: KW_ONLY
     mark: str | os.PathLike[str] | None = None
     population: str | None = None
     new_population: str | None = None
@@ -39,6 +51,14 @@ class LedgerLocation:
     owner_confirms: str | None = None
     by: str | None = None
     spool: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.ledger is not None and not isinstance(self.ledger, str | os.PathLike | Ledger):
+            hint = 'pass a path: ledger="visits.ledger"'
+            raise InvalidParameter("ledger", self.ledger, "is neither a ledger nor where one is kept", hint=hint)
+        if self.mark is not None and (self.ledger is None or isinstance(self.ledger, Ledger)):
+            problem = "goes only with a ledger that is opened by its path"
+            raise InvalidParameter("mark", str(self.mark), problem, hint='pass ledger="visits.ledger"')
 
     @property
     def path(self) -> str | None:
@@ -54,38 +74,7 @@ class LedgerLocation:
         return self.path not in {None, MEMORY}
 
 
-def at(
-    ledger: str | os.PathLike[str] | Ledger | None = None,
-    *,
-    mark: str | os.PathLike[str] | None = None,
-    population: str | None = None,
-    new_population: str | None = None,
-    failures: Number | None = None,
-    owner_confirms: str | None = None,
-    by: str | None = None,
-    spool: str | os.PathLike[str] | None = None,
-) -> LedgerLocation:
-    """Where the ledger of a session is, with all that can be said of it: `gt.protect(…, ledger=gt.ledger.at(path, …))`.
-
-    `ledger` is a path, the URL of a database, or an open ledger. `mark` is the path of its high-water mark, if that is
-    not in the state folder (`$GIVEORTAKE_STATE`, or the user's own). If the ledger has a population already,
-    `population` says that the table is about the same people, and `new_population` that it is about others. `failures`
-    is how many questions may run out of memory or time before the custodian has to look, 3 unless stated. `spool` is
-    the folder of answers with very many groups, beside the ledger unless stated. `owner_confirms`, which is recorded,
-    says why a table may have a second budget. `by` is who protects it, for the ledger.
-
-    >>> at("visits.ledger", population="patients").path
-    'visits.ledger'
-    """
-    if ledger is not None and not isinstance(ledger, str | os.PathLike | Ledger):
-        raise InvalidParameter(
-            "ledger", ledger, "is neither a ledger nor where one is kept", hint='pass a path: ledger="visits.ledger"'
-        )
-    if mark is not None and (ledger is None or isinstance(ledger, Ledger)):
-        raise InvalidParameter(
-            "mark", str(mark), "goes only with a ledger that is opened by its path", hint='pass ledger="visits.ledger"'
-        )
-    return LedgerLocation(ledger, mark, population, new_population, failures, owner_confirms, by, spool)
+at = LedgerLocation
 
 
 def usual_ledger(file: str) -> str:

@@ -1,9 +1,4 @@
-"""The ledger: what was promised to whom, what was charged, and what was answered, for good.
-
-- What a custodian decides: populations, data sets, analysts, budgets, approvals and tokens.
-- Spending budgets: what is affordable, what is charged before the data is touched, and what is answered.
-- Reading a ledger: releases, budget statuses, entries page by page, and verification.
-"""
+"""The ledger: what was promised to whom, what was charged, and what was answered, for good."""
 
 from __future__ import annotations
 
@@ -13,10 +8,8 @@ from typing import TYPE_CHECKING, Any, Self, final
 
 from giveortake.errors import ApprovalRequired, InvalidParameter, NotFound
 from giveortake.exact import whole
-from giveortake.ledger.chain.entries import entries_of as entries_by
-from giveortake.ledger.chain.entries import named
-from giveortake.ledger.rules import approvals, budget_status, registration, releases, reservations, tokens
-from giveortake.ledger.rules.budget_status import (
+from giveortake.ledger import approvals, budget_status, registration, releases, reservations, tokens
+from giveortake.ledger.budget_status import (
     BudgetStatus,
     BudgetStatuses,
     TrialFilter,
@@ -24,11 +17,13 @@ from giveortake.ledger.rules.budget_status import (
     status_of,
     trial_of,
 )
-from giveortake.ledger.rules.budgets import Spent, change_budget
-from giveortake.ledger.rules.registration import Registered, people_of, put
-from giveortake.ledger.rules.releases import View
-from giveortake.ledger.rules.reservations import Allowance, PendingApproval, Reservation, allowance
-from giveortake.ledger.state.verification import Verification, used_of, verifying
+from giveortake.ledger.budgets import Spent, change_budget
+from giveortake.ledger.chain.entries import entries_of as entries_by
+from giveortake.ledger.chain.entries import named
+from giveortake.ledger.registration import Registered, people_of, put
+from giveortake.ledger.releases import View
+from giveortake.ledger.reservations import Allowance, PendingApproval, Reservation, allowance
+from giveortake.ledger.verification import Verification, used_of, verifying
 from giveortake.mechanisms.mechanism import Sensitive
 
 if TYPE_CHECKING:
@@ -37,13 +32,13 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from types import TracebackType
 
+    from giveortake.ledger.approvals import Approval
     from giveortake.ledger.chain.chain import Chain, Transaction
     from giveortake.ledger.chain.entries import Entry
-    from giveortake.ledger.rules.approvals import Approval
-    from giveortake.ledger.rules.releases import ReleaseRecord
-    from giveortake.ledger.rules.reservations import Charge, Pace
-    from giveortake.ledger.rules.tokens import Expiry, Principal, TokenRecord
-    from giveortake.ledger.state.state import Level, State, TokenRole
+    from giveortake.ledger.chain.state import Level, State, TokenRole
+    from giveortake.ledger.releases import ReleaseRecord
+    from giveortake.ledger.reservations import Charge, Pace
+    from giveortake.ledger.tokens import Expiry, Principal, TokenRecord
     from giveortake.privacy import Guarantee, Unit
     from giveortake.privacy.events import Event
 
@@ -593,7 +588,7 @@ class Ledger:
         """What was asked and charged under the id of a release."""
         with self.chain.looking() as transaction:
             number = releases.number_of(transaction, release, analyst)
-            return releases.record_of(transaction, transaction.state.reservations[number])
+            return releases.record_of(transaction, transaction.state.reservation(number))
 
     def levels(self, *, analyst: str | None = None, dataset: str | None = None) -> BudgetStatuses:
         """Every level, in the order in which they were registered; or an analyst's own, on one data set or on all."""
@@ -661,7 +656,7 @@ class Ledger:
         with self.chain.looking() as transaction:  # and derive it after that, so that writers need not wait
             head = transaction.state.head
             snapshots = {
-                number: transaction.stored_snapshot(level) for number, level in transaction.state.levels.items()
+                number: transaction.tables.snapshot(number) for number, level in transaction.state.levels.items()
             }
         with self.chain.glancing() as reader:
             return (yield from verifying(reader, snapshots, head))

@@ -1,9 +1,6 @@
 """Opening, backing up, moving and restoring a ledger.
 
-- Open a ledger that exists, or begin one where there never was one.
-- Indexes that follow from the entries, derived anew from the first one on.
-- Copying a ledger in a file for safety, or moving it to another path, disk or machine.
-- Restoring a lost ledger: the custodian records the loss in the chain, and pays for what may be forgotten.
+After a loss the custodian records it in the chain, and pays for what may be forgotten.
 """
 
 from __future__ import annotations
@@ -13,7 +10,7 @@ import os
 import secrets
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 from giveortake import codec
 from giveortake.errors import (
@@ -28,7 +25,9 @@ from giveortake.errors import (
     NotFound,
     safe_text,
 )
+from giveortake.ledger.budgets import for_group
 from giveortake.ledger.chain.chain import Chain, Filters, Transaction, clock, snapshot_of
+from giveortake.ledger.chain.checkpoints import EVERY
 from giveortake.ledger.chain.entries import (
     BEGIN,
     FORMAT,
@@ -42,20 +41,17 @@ from giveortake.ledger.chain.entries import (
     plain,
     read_entry,
 )
-from giveortake.ledger.chain.files import sync_folder
-from giveortake.ledger.chain.store import SQLiteStore, Store, silent
+from giveortake.ledger.chain.state import State
+from giveortake.ledger.chain.store import SQLiteStore, Store, silent, sync_folder
 from giveortake.ledger.chain.watermark import FileMark, Home, Mark, MemoryMark, missing, require_unremembered, unmarked
 from giveortake.ledger.ledger import Ledger
-from giveortake.ledger.rules.budgets import for_group
-from giveortake.ledger.state.checkpoints import EVERY
-from giveortake.ledger.state.state import State
-from giveortake.ledger.state.verification import Replay
+from giveortake.ledger.verification import Replay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from giveortake.ledger.chain.state import Level
     from giveortake.ledger.chain.store import Notice, Tables
-    from giveortake.ledger.state.state import Level
     from giveortake.privacy.events import Event
 
 
@@ -368,9 +364,11 @@ def restore(
     """
     named("reason", reason)
     store = store_at(where)
-    keeper: Home | _ExplicitMark | None = None
+    home: Home | None = None
+    keeper: Mark | None = None
     try:
-        keeper = home_of(store, mark) or _ExplicitMark(mark_at(where, mark))
+        home = home_of(store, mark)
+        keeper = mark_at(where, mark) if home is None else None
         if export is not None:
             _write_anew(store, export)
         if not store.exists():
@@ -380,7 +378,7 @@ def restore(
             state = indexed_anew(tables)
             if not state.ledger:
                 raise LedgerDamaged(f"{store.name} holds no entries", hint="put a backup there first")
-            remembered = keeper.remembered(state.ledger)
+            remembered = _remembered(keeper) if home is None else home.remembered(state.ledger)
             if _has_forgotten_nothing(state, remembered):
                 if export is None:
                     raise LedgerMismatch(
@@ -395,29 +393,23 @@ def restore(
             for entry in transaction.entries:
                 state.apply(entry)
             transaction.keep_rows()
-        keeper.accept(state.head)
+        if home is not None:
+            home.accept(state.head)
+        elif keeper is not None:
+            keeper.replace(state.head)
         return state.head
     finally:
         store.close()
-        if isinstance(keeper, _ExplicitMark):
-            keeper.mark.close()
+        if keeper is not None:
+            keeper.close()
 
 
-@final
-class _ExplicitMark:
-    """A mark at a given place, or in the ledger's own database."""
-
-    def __init__(self, mark: Mark) -> None:
-        self.mark = mark
-
-    def remembered(self, _ledger: str) -> Point | str | None:
-        try:
-            return self.mark.read()
-        except LedgerDamaged:
-            return "damaged"
-
-    def accept(self, head: Point) -> None:
-        self.mark.replace(head)
+def _remembered(mark: Mark | None) -> Point | str | None:
+    """What a mark at a given place, or in the ledger's own database, remembers; "damaged" if it cannot be read."""
+    try:
+        return None if mark is None else mark.read()
+    except LedgerDamaged:
+        return "damaged"
 
 
 def _has_forgotten_nothing(state: State, remembered: Point | str | None) -> bool:

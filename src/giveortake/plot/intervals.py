@@ -15,8 +15,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from giveortake.answers.answer import Released
-from giveortake.answers.render import caps_of, facts, is_interval, notes
-from giveortake.answers.text import number_text, printable, shown_with_margin
+from giveortake.answers.render import caps_of, facts, is_interval, notes, number_text, printable, shown_with_margin
 from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.exact import counted
 from giveortake.plot.theme import COLOURS, DASHES, altair, shown_as_svg, without_tags

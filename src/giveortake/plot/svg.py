@@ -19,7 +19,7 @@ from itertools import islice, pairwise, takewhile
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from giveortake.answers.column import Column
-from giveortake.answers.text import number_text, printable
+from giveortake.answers.render import number_text, printable
 from giveortake.exact import counted
 
 if TYPE_CHECKING:

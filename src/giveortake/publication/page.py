@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake.answers.answer import told_without_key
 from giveortake.answers.column import NUMBERS
-from giveortake.answers.text import number_text, printable, shown_column
+from giveortake.answers.render import number_text, printable, shown_column
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import counted, percent, rough_percent
 from giveortake.plot.svg import MOST_ROWS, Markup, bars, figure, joined, tag, text

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 from giveortake.answers import Answer
 from giveortake.answers.codec import provenance_of
 from giveortake.answers.column import NUMBERS, Column
-from giveortake.answers.text import printable
+from giveortake.answers.render import printable
 from giveortake.errors import GiveOrTakeError
 from giveortake.exact import percent
 

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
-from giveortake.ledger.rules.reservations import beat
+from giveortake.ledger.reservations import beat
 from giveortake.server.responses import Refusal
 from giveortake.server.workers.framing import packed, read
 from giveortake.server.workers.pool import Worker, WorkerFailed

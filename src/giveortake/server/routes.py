@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 
     from giveortake.hints import Face
-    from giveortake.ledger.state.state import TokenRole
+    from giveortake.ledger.chain.state import TokenRole
     from giveortake.server.responses import Headers
     from giveortake.server.service import Service
 

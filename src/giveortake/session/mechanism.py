@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from giveortake.compile.measurement import Prepared
     from giveortake.engines import Engine
     from giveortake.ledger import BudgetStatus, Charge, Ledger, Reservation, TrialFilter
-    from giveortake.ledger.rules.budget_status import Admission
+    from giveortake.ledger.budget_status import Admission
     from giveortake.mechanisms.vectors import Trusted
     from giveortake.plan import Origin, Question
     from giveortake.privacy import Guarantee

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from giveortake.answers.text import number_text
+from giveortake.answers.render import number_text
 from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.exact import counted, whole
 from giveortake.plan import Call, ColumnReference, Filter, KeepParts, Literal

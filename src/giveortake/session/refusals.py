@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from giveortake.accounting.filters import Filter
     from giveortake.compile import Measurement, Spend
-    from giveortake.ledger.rules.budget_status import BudgetStatus
+    from giveortake.ledger.budget_status import BudgetStatus
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from giveortake import exact
 from giveortake.answers import render
-from giveortake.answers.text import number_text
+from giveortake.answers.render import number_text
 from giveortake.errors import LedgerUnavailable
 from giveortake.plan import Kind
 from giveortake.plan.describe import rows_without

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from giveortake.answers import Answer
     from giveortake.errors import BudgetExceeded
     from giveortake.ledger import Reservation, TrialFilter
-    from giveortake.ledger.rules.budget_status import Admission
+    from giveortake.ledger.budget_status import Admission
     from giveortake.plan import Origin
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event

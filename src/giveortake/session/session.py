@@ -19,7 +19,7 @@ from giveortake.answers.terms import CAP_TERMS
 from giveortake.caching import served
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import open_probability
-from giveortake.ledger.rules.releases import History, Releases
+from giveortake.ledger.releases import History, Releases
 from giveortake.plan import Catalog, PublicTable, Question
 from giveortake.session.kinds.queries import BatchRequest, QueryRequest, known_answer, known_quote
 from giveortake.session.partitions import Partition, key_of, parts_of

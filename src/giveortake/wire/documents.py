@@ -21,7 +21,7 @@ from giveortake import codec
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import fraction_text, read_fraction
 from giveortake.ledger import Entry, ReleaseRecord
-from giveortake.ledger.rules.releases import parts_of
+from giveortake.ledger.releases import parts_of
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
 from giveortake.privacy.events import Event
 from giveortake.session.profiles.histograms import dimensions_of

@@ -1,9 +1,7 @@
 """A workload over a relation: attributes, cells, what one privacy unit adds to them, and the questions to engines.
 
-- Attributes: columns whose values are declared, and the rows that have a declared value in each of them.
-- The tables to ask an engine for, so that every marginal is a sum over one of them.
-- Persons of bounded L2 norm: who exceeds it is scaled down, equally in all tables of a workload.
-- The residuals that a set of marginals needs, and the weight of each residual in each marginal.
+Marginals are sums over a few tables that an engine is asked for. Persons whose L2 norm is bounded are scaled down,
+equally in all tables.
 """
 
 from __future__ import annotations
@@ -229,7 +227,11 @@ class ClippedPersons:
             for residual, sigma in zip(layer.layout.residuals, noises, strict=True):
                 component_indices[layer_index, residual] = len(components)
                 components.append(Component((layer_index,), residual, ceiling(scale / sigma**2)))
-        values = tuple(_summand(layer.of, layer.quantum) for layer in workload.layers)
+        one: Expression = Literal(Fraction(1))
+        summed = [one if layer.of is None else ColumnReference(layer.of) for layer in workload.layers]
+        values = tuple(
+            Summand("sum", expression, layer.quantum) for expression, layer in zip(summed, workload.layers, strict=True)
+        )
         columns: tuple[KeyColumn, ...] = workload.attributes.keys(range(len(workload.attributes.names))).columns
         shortest = VectorSum(workload.question.relation, values, columns, tuple(components), 1)
         return cls(_longest(shortest, scale * mu**2, changed=changed), scale, changed, component_indices)
@@ -275,20 +277,11 @@ def steps_of_row(norm: Fraction, tables: int) -> int:
     return steps
 
 
-def quantum_of_rows(steps: int) -> Quantum:
-    """The lattice of rows with a number of steps each."""
-    return Quantum(Fraction(1, steps), Fraction(0), Fraction(1))
-
-
 def quantum_of_values(domain: Domain, steps: int) -> Quantum:
     """The lattice of values with steps of a power of two, about `steps` of them in the greatest value."""
     low, high = domain.ends()
     greatest = max(abs(low), abs(high))
     return Quantum(power_of_two_at_least(greatest / steps) if greatest else Fraction(1), low, high)
-
-
-def _summand(column: str | None, quantum: Quantum | None) -> Summand:
-    return Summand("sum", Literal(Fraction(1)) if column is None else ColumnReference(column), quantum)
 
 
 def _longest(vector: VectorSum, square: Fraction, *, changed: bool) -> VectorSum:
@@ -389,14 +382,6 @@ class Layout:
             residuals.extend(map(tuple, chosen[first].tolist()))
         pairs = np.concatenate(owners), np.concatenate(members), np.concatenate(factors)
         return cls(tuple(sizes), tuple(marginals), tuple(residuals), Incidence(len(marginals), len(residuals), *pairs))
-
-    def coefficients(self, weights: Floats) -> Floats:
-        """The weight of each residual's variance in the weighted sum of the marginals' variances."""
-        return self.incidence.coefficients(weights)
-
-    def variances(self, noise: Floats) -> Floats:
-        """The variance of a cell of each marginal, from the variances of the residuals' noise."""
-        return self.incidence.variances(noise)
 
     def largest(self) -> list[tuple[int, ...]]:
         """The marginals that are part of no other."""
@@ -788,7 +773,7 @@ def _steps(
 def _quantum(column: str | None, relation: Relation, steps: int | None) -> Quantum | None:
     """The lattice of a layer; None for rows that are not scaled, which stay whole."""
     if column is None:
-        return None if steps is None else quantum_of_rows(steps)
+        return None if steps is None else Quantum(Fraction(1, steps), Fraction(0), Fraction(1))
     domain = ColumnReference(column).domain(relation.schema)
     return (
         quantum_of(domain, ColumnReference(column), centred=False)

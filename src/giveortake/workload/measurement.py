@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.compile.noisy_measures import Release, arrays_from_json
+from giveortake.compile.measures import Release, arrays_from_json
 from giveortake.errors import InvalidParameter, LedgerDamaged
-from giveortake.workload.designs import LaplaceDesign
-from giveortake.workload.residuals import ResidualDesign
+from giveortake.workload.designs import LaplaceDesign, ResidualDesign
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from giveortake.privacy.events import Event
     from giveortake.randomness import Entropy, IntArray
     from giveortake.workload.bound_workload import BoundWorkload, ClippedPersons, ClippedTables
-    from giveortake.workload.designs import Design
-    from giveortake.workload.residuals import Goal
+    from giveortake.workload.designs import Design, Goal
 
     Arrays: TypeAlias = "list[IntArray]"
 

@@ -27,6 +27,8 @@ from typing import IO, TYPE_CHECKING, NoReturn
 
 import numpy as np
 
+from giveortake.engines.duckdb.dialect import TYPES
+from giveortake.engines.sql.dialect import double_quoted, single_quoted
 from giveortake.errors import InvalidParameter
 from giveortake.plan import Kind
 from giveortake.plan.expressions import MOST_CHARACTERS
@@ -38,15 +40,7 @@ if TYPE_CHECKING:
     import duckdb
     import numpy.typing as npt
 
-_TYPES = {
-    Kind.INTEGER: "BIGINT",
-    Kind.REAL: "DOUBLE",
-    Kind.DECIMAL: "DOUBLE",
-    Kind.TEXT: "VARCHAR",
-    Kind.BOOLEAN: "BOOLEAN",
-    Kind.DATE: "DATE",
-    Kind.TIMESTAMP: "TIMESTAMP",
-}
+_TYPES = {**TYPES, Kind.DECIMAL: "DOUBLE"}
 _EXACT = "DECIMAL(38, 18)"  # holds every BIGINT and its fraction
 _MARKS = {  # longer marks first: that of UTF-32 begins like that of UTF-16
     codecs.BOM_UTF32_LE: "utf-32",
@@ -100,7 +94,9 @@ def load_csv(
         plain = len(columns) > 1 and _is_plain(path, separator)  # with one column, an empty line is ambiguous
         if not (plain and _read_by_duckdb(connection, texts, path, separator, columns)):
             _read_here(connection, texts, path, separator, columns)
-        casts = ", ".join(cast_text(_name(column), kinds.get(column, Kind.TEXT), separator) for column in columns)
+        casts = ", ".join(
+            cast_text(double_quoted(column), kinds.get(column, Kind.TEXT), separator) for column in columns
+        )
         connection.execute(f"CREATE TABLE {table} AS SELECT {casts} FROM {texts}")
     finally:
         connection.execute(f"DROP TABLE IF EXISTS {texts}")
@@ -168,9 +164,10 @@ def _read_by_duckdb(
     """Let DuckDB read the file, and return whether it took every record. Quotes need a single thread."""
     import duckdb as library  # noqa: PLC0415 (it is there: this is its connection)
 
-    column_types = ", ".join(f"{_text(column)}: 'VARCHAR'" for column in columns)
+    column_types = ", ".join(f"{single_quoted(column)}: 'VARCHAR'" for column in columns)
     reader = (
-        f"read_csv({_text(str(path.resolve()))}, all_varchar = true, header = true, delim = {_text(separator)}, "
+        f"read_csv({single_quoted(str(path.resolve()))}, delim = {single_quoted(separator)}, "
+        "all_varchar = true, header = true, "
         "quote = '\"', escape = '\"', auto_detect = false, strict_mode = true, null_padding = false, "
         f"parallel = {'false' if _has_quotes(path) else 'true'}, ignore_errors = true, store_rejects = true, "
         f"rejects_table = '{table}_errors', rejects_scan = '{table}_scans', rejects_limit = 1, "
@@ -200,7 +197,7 @@ def _has_quotes(path: Path) -> bool:
 def _read_here(
     connection: duckdb.DuckDBPyConnection, table: str, path: Path, separator: str, columns: list[str]
 ) -> None:
-    column_definitions = ", ".join(f"{_name(column)} VARCHAR" for column in columns)
+    column_definitions = ", ".join(f"{double_quoted(column)} VARCHAR" for column in columns)
     connection.execute(f"CREATE TABLE {table} ({column_definitions})")
     placeholders = ", ".join("unnest(?::VARCHAR[])" for _ in columns)
     with _opened(path) as file:
@@ -321,17 +318,4 @@ def _opened(path: Path) -> Iterator[Iterator[str]]:
         plain.seek(0)
         encoding = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "utf-8-sig")
         with io.TextIOWrapper(plain, encoding=encoding, errors="replace", newline="") as file:
-            yield _without_nul(file)
-
-
-def _without_nul(lines: IO[str]) -> Iterator[str]:
-    """Replace U+0000, which some engines do not accept, by U+FFFD."""
-    return (line.replace("\0", "\N{REPLACEMENT CHARACTER}") for line in lines)
-
-
-def _name(column: str) -> str:
-    return '"' + column.replace('"', '""') + '"'
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+            yield (line.replace("\0", "\N{REPLACEMENT CHARACTER}") for line in file)  # some engines accept no U+0000

@@ -13,9 +13,10 @@ from giveortake.plan import Kind
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from giveortake.engines.sql.dialect import TimePart
     from giveortake.plan import Domain, Value
 
-_TYPES: Mapping[Kind, str] = {
+TYPES: Mapping[Kind, str] = {
     Kind.INTEGER: "BIGINT",
     Kind.REAL: "DOUBLE",
     Kind.TEXT: "VARCHAR",
@@ -32,7 +33,7 @@ class DuckDBDialect(Dialect):
     # -- names, types and constants -----------------------------------------------------------------------------
 
     def type_name(self, kind: Kind) -> str:
-        return _TYPES[kind]
+        return TYPES[kind]
 
     def identifier(self, name: str) -> str:
         return double_quoted(name)
@@ -52,7 +53,7 @@ class DuckDBDialect(Dialect):
         return f"CAST({column} AS VARCHAR)"
 
     def read_time(self, column: str, kind: Kind) -> str:
-        return f"TRY_CAST({column} AS {_TYPES[kind]})"
+        return f"TRY_CAST({column} AS {TYPES[kind]})"
 
     def usual_number(self, real: str) -> str:
         """A CASE that is written out, so that the length of the text shows how it grows."""
@@ -144,32 +145,8 @@ class DuckDBDialect(Dialect):
     def like(self, text: str, pattern: str) -> str:
         return f"({text} LIKE {self.text(pattern)})"
 
-    def year(self, time: str) -> str:
-        return f"CAST(year({time}) AS BIGINT)"
-
-    def quarter(self, time: str) -> str:
-        return f"CAST(quarter({time}) AS BIGINT)"
-
-    def month(self, time: str) -> str:
-        return f"CAST(month({time}) AS BIGINT)"
-
-    def week(self, time: str) -> str:
-        return f"CAST(week({time}) AS BIGINT)"
-
-    def day(self, time: str) -> str:
-        return f"CAST(day({time}) AS BIGINT)"
-
-    def dayofweek(self, time: str) -> str:
-        return f"CAST(isodow({time}) AS BIGINT)"
-
-    def dayofyear(self, time: str) -> str:
-        return f"CAST(dayofyear({time}) AS BIGINT)"
-
-    def hour(self, moment: str) -> str:
-        return f"CAST(hour({moment}) AS BIGINT)"
-
-    def minute(self, moment: str) -> str:
-        return f"CAST(minute({moment}) AS BIGINT)"
+    def part(self, name: TimePart, time: str) -> str:
+        return f"CAST({'isodow' if name == 'dayofweek' else name}({time}) AS BIGINT)"
 
     def date_trunc(self, unit: str, time: str) -> str:
         return f"CAST(date_trunc({unit}, {time}) AS DATE)"
@@ -181,7 +158,7 @@ class DuckDBDialect(Dialect):
         return f"({time} + {amount})" if kind is Kind.DATE else f"({time} + to_days({amount}))"
 
     def add_months(self, time: str, amount: int, kind: Kind) -> str:
-        return f"CAST({time} + to_months({amount}) AS {_TYPES[kind]})"
+        return f"CAST({time} + to_months({amount}) AS {TYPES[kind]})"
 
     def add_seconds(self, moment: str, amount: int) -> str:
         return f"({moment} + to_seconds({amount}))"
@@ -287,7 +264,7 @@ def sql_type(domain: Domain, values: Sequence[Value] | None = None) -> str:
             return "BIGINT" if narrow else "HUGEINT"
         case Kind.DECIMAL:
             return f"DECIMAL(38, {_BUCKET_DIGITS if domain.step is None else _digits(domain.step)})"
-    return _TYPES[domain.kind]
+    return TYPES[domain.kind]
 
 
 def _digits(step: Fraction) -> int:

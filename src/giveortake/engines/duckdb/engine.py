@@ -22,8 +22,16 @@ from giveortake.engines.runtime import CacheFolder, ScratchFolder, failure, out_
 from giveortake.engines.sql.dialect import single_quoted
 from giveortake.engines.sql.engine import SQLEngine, in_order_of_keys, indexes_of
 from giveortake.engines.sql.printer import bounded_name, hash_of, mark
-from giveortake.engines.sql.statements import Coded, key_weights_statement, rows_of, steps_of, total_weight
-from giveortake.engines.sql.vector_statements import fits_doubles, steps_statement, vector_statement
+from giveortake.engines.sql.statements import (
+    Coded,
+    fits_doubles,
+    key_weights_statement,
+    rows_of,
+    steps_of,
+    steps_statement,
+    total_weight,
+    vector_statement,
+)
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.plan import KeepParts, Kind, PerPerson
@@ -71,8 +79,10 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded, weights:
     rows = f"({inner}) AS r{coded.joins(printer, 'r')}"
     if persons.relation.person is None:  # a row has one key, and few rows come from one row of the table
         return f"SELECT {code} AS code, count(*) FROM {rows} GROUP BY ALL"
+    person = mark(printer.dialect, "r.p", persons.relation.schema[str(persons.relation.person)].kind)
+    key_hash = hash_of(person, *coded.marks())
     kind, bits = ("BIGINT", 32) if coded.is_small else ("HUGEINT", 63)
-    ordered = f"(CAST({_key_hash(printer, persons, coded)} AS {kind}) << {bits}) + {code}"
+    ordered = f"(CAST({key_hash} AS {kind}) << {bits}) + {code}"
     pairs = f"SELECT DISTINCT r.p AS p, {ordered} AS ordered FROM {rows}"
     if weights is not None:
         weight_rows = key_weights_statement(printer, persons, pairs, names="ordered", order="ordered", table=weights)
@@ -83,23 +93,6 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded, weights:
     counted_keys = f"CASE WHEN count(*) <= {persons.groups} THEN list(ordered) ELSE {first} END"
     codes = f"SELECT unnest({counted_keys}) & {2**bits - 1} AS code FROM ({pairs}) AS t GROUP BY p"
     return f"SELECT CAST(code AS BIGINT) AS code, count(*) FROM ({codes}) AS t GROUP BY code"
-
-
-def person_lines_statement(printer: Printer, persons: Persons, coded: Coded) -> str:
-    """Every row as numbers: its person and its code (`fast_paths`)."""
-    inner = rows_of(printer, persons)
-    return f"SELECT r.p AS p, {coded.code()} AS code FROM ({inner}) AS r{coded.joins(printer, 'r')}"
-
-
-def values_statement(printer: Printer, relation: Relation, expression: Expression) -> str:
-    """The values of a key column that occur, in order."""
-    value, rows = printer.expression(expression, relation.schema), printer.relation(relation, expression.columns())
-    return f"SELECT DISTINCT {value} AS value FROM ({rows}) AS t ORDER BY value NULLS LAST"
-
-
-def _key_hash(printer: Printer, persons: Persons, coded: Coded) -> str:
-    relation = persons.relation
-    return hash_of(mark(printer.dialect, "r.p", relation.schema[str(relation.person)].kind), *coded.marks())
 
 
 _AT_ONCE = 1 << 17  # values converted from or to Python's before the time is checked
@@ -294,7 +287,8 @@ class DuckDBEngine(SQLEngine):
         ((rows,),) = self._rows(number_of_rows_statement(self._printer, persons.relation))
         if not fast_paths.FEWEST_ROWS <= rows <= fast_paths.MOST_ROWS:
             return None
-        text = person_lines_statement(self._printer, persons, coded)
+        joined = f"({rows_of(self._printer, persons)}) AS r{coded.joins(self._printer, 'r')}"
+        text = f"SELECT r.p AS p, {coded.code()} AS code FROM {joined}"
         numbers, codes = self._guarded(text, None, lambda cursor: cursor.fetchnumpy()).values()
         if numbers.size < 2 or numbers.dtype.kind not in "iu":
             return None
@@ -303,9 +297,12 @@ class DuckDBEngine(SQLEngine):
 
     # -- inside -------------------------------------------------------------------------------------------------
 
-    def _occurring(self, relation: Relation, expression: Any) -> list[Value]:
-        rows = self._rows(values_statement(self._printer, relation, expression))
-        return [row[0] for row in rows]
+    def _occurring(self, relation: Relation, expression: Expression) -> list[Value]:
+        """The values of a key column that occur, in order."""
+        text = self._printer.expression(expression, relation.schema)
+        source = self._printer.relation(relation, expression.columns())
+        rows = self._rows(f"SELECT DISTINCT {text} AS value FROM ({source}) AS t ORDER BY value NULLS LAST")
+        return [value for (value,) in rows]
 
     def _create_constants(self, columns: Sequence[tuple[str, Domain]], rows: Sequence[tuple[Value, ...]]) -> str:
         typed = [

@@ -1,27 +1,16 @@
-"""Faster ways to the same integers, computed in this process from sorted or counted rows.
+"""Faster ways to the integers of `engines.sql.statements`, computed in this process from sorted or counted rows.
 
-Bounded tallies by sorting: the same integers as the statement of `statements`, several times faster.
-
-Rows come out of the engine as a person, a code and the steps of each summand. Person, code and the number of the row
+*Sorting*: rows come out of the engine as a person, a code and the steps of each summand. Person, code and row number
 are packed into one integer of 64 bits; sorted, a person's rows of a group lie side by side, and a person's groups too.
-What follows works on blocks of whole persons that stay in the processor's cache.
+What follows works on blocks of whole persons that stay in the processor's cache: the same operations on doubles, in the
+same order, as in the statement. Hashes of keys are computed here, because only persons with more keys than count need
+them. Where memory is short, the statement would write its sums to files.
 
-- Keys by sorting: for every key the number of persons that have it, or the sum of the weights that they give it.
-- The integers are those of the statement, several times faster. Person and code are packed into one integer, and sorted
-  as for tallies. Hashes are computed here, because only persons of more keys than count need them.
-- Dense vectors of persons by sorting: the same integers as the statement of `vector_statements`, several times faster.
+*Counting*: the cells of a vector with keys are sums of products by code. Doubles hold them: a product is a whole number
+of 20 bits at most, of 2²⁴ rows at most.
 
-A statement keeps a sum for each person and component, and writes them to files where memory is short. Here rows come
-out of the engine as a person and the steps of each value; sorted, a person's rows lie side by side, and what follows
-works on blocks of whole persons: sums of integers, the same operations on doubles in the same order as in the
-statement, and the check on integers.
-
-- Sums of vectors by keys, added up here: the same integers as the statement of `vector_statements`, in half the time.
-- Rows come out of the engine as the codes of their keys and their values in steps. A component's cells are the sums of
-  its products by code. Doubles hold them: a product is a whole number of 20 bits at most, of 2²⁴ rows at most.
-- Tallies of rows by few aggregates: what several summands have in common is computed once for each row.
-
-The integers are those of `giveortake.engines.sql.statements.tally_statement`, whatever the rows, because
+*Sharing*: what several summands of a tally of rows have in common is computed once for each row. The integers are those
+of `tally_statement`, whatever the rows, because
 
 - Σ (s − shift) is Σ s − shift · (how many s there are), in integers; 128 bits hold both, for each is below 2⁶³ times
   the number of rows, which is below 2⁶³ too;
@@ -42,8 +31,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, final
 import numpy as np
 
 from giveortake.engines.sql.printer import hashes_of
-from giveortake.engines.sql.statements import LESS, comparable, select_rows
-from giveortake.engines.sql.vector_statements import SMALL, fits_doubles, steps_statement
+from giveortake.engines.sql.statements import LESS, SMALL, comparable, fits_doubles, select_rows, steps_statement
 from giveortake.plan import Call, Kind, Literal
 
 if TYPE_CHECKING:
@@ -101,11 +89,11 @@ def bounded_sums(
     called between steps, and raises once the time is over.
     """
     assert tally.bounding is not None  # noqa: S101 (asked only then)
-    packed_order = packed(persons, codes, tally.keys.product)
+    shift = _bits_of_rows(persons)
+    order = packed(persons, codes, tally.keys.product, shift)
     check()
-    if packed_order is None:
+    if order is None:
         return None
-    order, shift = packed_order
     totals = [np.zeros(tally.keys.size, dtype=np.int64) for _ in tally.summands]
     wanted = None if tally.keys.wanted is None else np.array(tally.keys.wanted, dtype=np.int64)
     blocks = person_blocks(order, shift, tally.keys.product, max(BLOCK, tally.keys.size))
@@ -159,9 +147,8 @@ def _block_sums(
     return totals
 
 
-def packed(persons: Integers, codes: Integers, product: int) -> tuple[npt.NDArray[np.int64], int] | None:
-    """Person, code and row number packed into one integer each, sorted, and the bits of the row number."""
-    shift = max(persons.size - 1, 1).bit_length()
+def packed(persons: Integers, codes: Integers, product: int, shift: int) -> npt.NDArray[np.int64] | None:
+    """Person, code and, in `shift` bits, row number packed into one integer each, sorted; None if they do not fit."""
     least, most = int(persons.min()), int(persons.max())
     if (most - least + 1) * product >= 1 << (63 - shift) or most >= 1 << 63:
         return None
@@ -170,11 +157,16 @@ def packed(persons: Integers, codes: Integers, product: int) -> tuple[npt.NDArra
     order *= product
     order += codes
     order <<= shift
-    for start in range(0, order.size, BLOCK):
+    for start in range(0, order.size if shift else 0, BLOCK):
         part = order[start : start + BLOCK]
         part += np.arange(start, start + part.size)
     order.sort()
-    return order, shift
+    return order
+
+
+def _bits_of_rows(persons: Integers) -> int:
+    """The bits of a row's number."""
+    return max(persons.size - 1, 1).bit_length()
 
 
 def person_blocks(order: npt.NDArray[np.int64], shift: int, product: int, rows: int) -> Iterator[npt.NDArray[np.int64]]:
@@ -259,7 +251,7 @@ def key_totals(
     `marks` has the mark of every value of each key column. None if persons are spread too widely to be packed.
     """
     product, least = _product(marks), int(persons.min())
-    pairs = _sorted_pairs(persons, codes, least, product)
+    pairs = packed(persons, codes, product, 0)
     check()
     if pairs is None:
         return None
@@ -270,19 +262,6 @@ def key_totals(
         return _sparse_total(list(map_blocks(blocks, keep, threads, check)))
     blocks = person_blocks(pairs, 0, product, max(BLOCK // 2, product))
     return _dense_total(map_blocks(blocks, partial(_dense_of_block, keep, product), threads, check), product)
-
-
-def _sorted_pairs(persons: Integers, codes: Integers, least: int, product: int) -> npt.NDArray[np.int64] | None:
-    """Person and code packed into one integer each, sorted; None if they do not fit."""
-    most = int(persons.max())
-    if (most - least + 1) * product >= 1 << 63 or most >= 1 << 63:
-        return None
-    pairs = persons.astype(np.int64)
-    pairs -= least
-    pairs *= product
-    pairs += codes
-    pairs.sort()
-    return pairs
 
 
 def _dense_of_block(
@@ -400,11 +379,11 @@ def person_sums(
         or np.ma.isMaskedArray(persons)
     ):
         return None
-    packed_order = packed(persons, np.zeros(1, dtype=np.int64), 1)
+    shift = _bits_of_rows(persons)
+    order = packed(persons, np.zeros(1, dtype=np.int64), 1, shift)
     check()
-    if packed_order is None:
+    if order is None:
         return None
-    order, shift = packed_order
     total = np.zeros(len(vector_sum.components), dtype=object)
     work = partial(_vector_block_sums, vector_sum=vector_sum, shift=shift, steps=steps)
     for sums in map_blocks(person_blocks(order, shift, 1, BLOCK), work, threads, check):

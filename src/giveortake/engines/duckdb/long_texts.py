@@ -1,23 +1,14 @@
-"""Questions about long texts, answered in little memory.
-
-Which of a person's rows, keys or values count, chosen without sorting or comparing long texts.
+"""Questions about long texts, answered in little memory: no person's texts are sorted, compared or held together.
 
 DuckDB writes to disk what does not fit into memory, but not well if lines are thousands of characters long: one person
 who has stored many of them would make a question fail. So lines are copied into a table once. From then on a line is
 represented by little: its person, the hash that orders a person's lines, and a short identity. Where the border between
 lines that count and others runs between two of the same hash, their whole content decides; then these lines are read
-one after another, and no more of them are held than may count.
+one after another, and no more of them are held than may count. Relations that are grouped or ranked are made into
+tables in the same way, before a question reads them.
 
-- Keys in the order of their values, when there are too many of them to be sorted in memory.
-- Relations with long texts that are grouped or ranked, made into tables before a question reads them.
-
-DuckDB cannot always group or rank rows of thousands of characters when memory is short. So rows are copied into a
-table, which spills; short substitutes for their texts are grouped or ranked, and the rows themselves are found by
-number.
-
-- Questions about long texts, answered so that no person's texts are sorted, compared or held together.
-- Nobody can tell by an answer that it was found this way: the same rows, keys and values count as by the statements of
-  `giveortake.engines.sql.statements`. Tables that are made on the way are gone when the answer is there.
+Nobody can tell by an answer that it was computed this way: the same rows, keys and values count as by the statements of
+`giveortake.engines.sql.statements`. Tables that are made on the way are gone when the answer is there.
 """
 
 from __future__ import annotations
@@ -156,12 +147,6 @@ def units_statement(printer: Printer, persons: Persons, first: str, weights: str
     return f"SELECT id, {total_weight(printer, persons)} AS n FROM ({weight_rows}) AS g GROUP BY id"
 
 
-def keys_statement(table: str, units: str, width: int) -> str:
-    """The keys that count for somebody, each with the number of persons or the sum of their weights."""
-    names = ", ".join(f"any_value(l.k{index}) AS k{index}" for index in range(width))
-    return f"SELECT {names}, any_value(u.n) AS n FROM {table} AS l JOIN {units} AS u ON l.id = u.id GROUP BY u.id"
-
-
 def value_lines(printer: Printer, distinct: Distinct, coded: Coded) -> Lines:
     """The distinct values of each person in each group, with the columns code, id and v."""
     assert distinct.bounding is not None  # noqa: S101 (asked only then)
@@ -182,11 +167,6 @@ def value_lines(printer: Printer, distinct: Distinct, coded: Coded) -> Lines:
     return Lines(select, ("p", "code"), "id", ("v",), distinct.bounding.rows, distinct.bounding.groups)
 
 
-def numbers_statement(first: str) -> str:
-    """How many values count in each group."""
-    return f"SELECT code, count(DISTINCT id) AS n FROM {first} GROUP BY code"
-
-
 def row_lines(printer: Printer, scan: Scan) -> Lines:
     """The rows of each person, with the columns c0, c1 … of the table."""
     assert scan.most_rows_of_person is not None  # noqa: S101 (asked only then)
@@ -200,13 +180,6 @@ def row_lines(printer: Printer, scan: Scan) -> Lines:
     select = f"SELECT {', '.join(columns)} FROM ({printer.stored(scan)}) AS t WHERE {person} IS NOT NULL"
     content = tuple(f"c{index}" for index in range(len(table_columns)))
     return Lines(select, ("p",), "rowid", content, scan.most_rows_of_person, is_repeated=False)
-
-
-def rows_statement(printer: Printer, scan: Scan, table: str, first: str) -> str:
-    """The rows that count, under the names of the table."""
-    numbered_names = enumerate(name for name, _ in scan.table.columns)
-    columns = ", ".join(f"l.c{index} AS {printer.dialect.identifier(name)}" for index, name in numbered_names)
-    return f"SELECT {columns} FROM {table} AS l SEMI JOIN {first} AS f ON l.rowid = f.id"
 
 
 Result = TypeVar("Result")
@@ -263,12 +236,6 @@ def part_lines(printer: Printer, relation: KeepParts) -> Lines:
     ]
     select = f"SELECT {', '.join(columns)} FROM ({printer.relation(relation.source)}) AS t"
     return Lines(select, ("p",), "id", (f"c{names.index(relation.column)}",), relation.most)
-
-
-def parts_statement(printer: Printer, relation: KeepParts, table: str, first: str) -> str:
-    """The rows that count, under their column names."""
-    columns = ", ".join(_named(printer, list(relation.schema)))
-    return f"SELECT {columns} FROM {table} AS l SEMI JOIN {first} AS f ON l.p = f.p AND l.id = f.id"
 
 
 def _read(relation: PerPerson) -> list[str]:
@@ -371,9 +338,13 @@ class WideRows:
         return self._any_wide(rows_of(self._printer, question), columns)
 
     def _any_wide(self, source: str, columns: Sequence[tuple[str, Kind]]) -> bool:
-        if _is_never_wide(columns):
-            return False
-        ((is_wide,),) = self._tables.rows(_is_wide_statement(source, columns))
+        """Whether a row of a source is too wide for DuckDB to sort when memory is short."""
+        texts = [f"coalesce(strlen({column}), 0)" for column, kind in columns if kind is Kind.TEXT]
+        numbers = _NUMBER * (len(columns) - len(texts))
+        if not texts and numbers <= NARROW:
+            return False  # whatever is in them
+        width = " + ".join([str(numbers), *texts])
+        ((is_wide,),) = self._tables.rows(f"SELECT coalesce(max({width}), 0) > {NARROW} FROM ({source}) AS r")
         return bool(is_wide)
 
     # -- questions ----------------------------------------------------------------------------------------------
@@ -385,25 +356,32 @@ class WideRows:
             self._first(lines) as (table, first),
             self._temporary_table(units_statement(self._printer, persons, first, weights)) as units,
         ):
-            return self._tables.rows(keys_statement(table, units, len(persons.keys.columns)))
+            columns = enumerate(persons.keys.columns)
+            names = ", ".join(f"any_value(l.k{index}) AS k{index}" for index, _ in columns)
+            counted = f"{table} AS l JOIN {units} AS u ON l.id = u.id GROUP BY u.id"
+            return self._tables.rows(f"SELECT {names}, any_value(u.n) AS n FROM {counted}")
 
     def numbers(self, distinct: Distinct, coded: Coded) -> list[tuple[Any, ...]]:
         """Codes, each with the number of distinct values that count."""
         with self._first(value_lines(self._printer, distinct, coded)) as (_, first):
-            return self._tables.rows(numbers_statement(first))
+            return self._tables.rows(f"SELECT code, count(DISTINCT id) AS n FROM {first} GROUP BY code")
 
     # -- relations ----------------------------------------------------------------------------------------------
 
     def make_capped_rows(self, scan: Scan, target: str) -> None:
         """Make a table of the rows that count."""
         with self._first(row_lines(self._printer, scan)) as (table, first):
-            self._tables.make(target, rows_statement(self._printer, scan, table, first))
+            columns = ", ".join(_named(self._printer, [name for name, _ in scan.table.columns]))
+            counted = f"{table} AS l SEMI JOIN {first} AS f ON l.rowid = f.id"
+            self._tables.make(target, f"SELECT {columns} FROM {counted}")
 
     def make_relation(self, relation: KeepParts | PerPerson, target: str) -> None:
         """Make a table of a relation."""
         if isinstance(relation, KeepParts):
             with self._first(part_lines(self._printer, relation)) as (table, first):
-                self._tables.make(target, parts_statement(self._printer, relation, table, first))
+                columns = ", ".join(_named(self._printer, list(relation.schema)))
+                counted = f"{table} AS l SEMI JOIN {first} AS f ON l.p = f.p AND l.id = f.id"
+                self._tables.make(target, f"SELECT {columns} FROM {counted}")
             return
         with (
             self._temporary_table(person_rows_statement(self._printer, relation)) as rows,
@@ -449,15 +427,3 @@ def ranked_or_grouped(relation: Relation) -> Iterator[Relation]:
     for source in relation.sources:
         yield from ranked_or_grouped(source)
     yield relation
-
-
-def _is_never_wide(columns: Sequence[tuple[str, Kind]]) -> bool:
-    """Whether rows of these columns are short, whatever is in them."""
-    return all(kind is not Kind.TEXT for _, kind in columns) and _NUMBER * len(columns) <= NARROW
-
-
-def _is_wide_statement(source: str, columns: Sequence[tuple[str, Kind]]) -> str:
-    """Whether a row of a source is too wide for DuckDB to sort when memory is short."""
-    texts = [f"coalesce(strlen({column}), 0)" for column, kind in columns if kind is Kind.TEXT]
-    numbers = _NUMBER * (len(columns) - len(texts))
-    return f"SELECT coalesce(max({' + '.join([str(numbers), *texts])}), 0) > {NARROW} FROM ({source}) AS r"

@@ -1,18 +1,12 @@
-"""Sources as DuckDB tables: files, databases, tables in memory; loaded copies and Parquet files.
+"""Sources as DuckDB tables: files, databases, tables in memory, and public tables. Results as Parquet files.
 
-- DuckDB databases, in the memory of this process or in a file, which look for nothing on a network.
-- The columns of a file by its header and its types alone: no row is looked at.
-- Loaded copies of CSV files, kept in a folder of their user, so that the same file need not be read as text again.
-
-A copy is a database of DuckDB with the rows of the table as it was loaded: exact rows, readable by its user alone. It
-is attached, and read as far as questions need it: a question that was answered before needs none of it. Its name is
-made with a secret of the folder, of the path, of the content, of how cells are read, and of the copy itself. So a copy
-of another content or reading is not found, and one that was damaged, changed or put there by somebody else is noticed,
-removed and made anew. Whatever goes wrong with a copy, the file itself is read. A copy that is removed while it is
-attached can still be read: it is open.
-
-- Columns of pandas that hold objects of any kind: read as texts, unless the custodian declares what they are.
-- Public tables as DuckDB reads them: their rows, their values, and which columns are unique.
+A CSV file is loaded once and kept as a copy, so that it need not be read as text again. A copy is a database of DuckDB
+with the rows of the table as it was loaded: exact rows, readable by its user alone. It is attached, and read as far as
+questions need it: a question that was answered before needs none of it. Its name is made with a secret of the folder,
+of the path, of the content, of how cells are read, and of the copy itself. So a copy of another content or reading is
+not found, and one that was damaged, changed or put there by somebody else is noticed, removed and made anew. Whatever
+goes wrong with a copy, the file itself is read. A copy that is removed while it is attached can still be read: it is
+open.
 """
 
 from __future__ import annotations
@@ -80,12 +74,11 @@ def write_table(table: Any, path: Path, name: str) -> None:
 
     if path.exists():
         raise InvalidParameter("path", str(path), "already exists", hint="name a new file")
-    quoted = '"' + name.replace('"', '""') + '"'
     with open_database() as connection:
         connection.register("answer", table)
         try:
             connection.execute(f"ATTACH {single_quoted(str(path))} AS file")
-            connection.execute(f"CREATE TABLE file.{quoted} AS SELECT * FROM answer")
+            connection.execute(f"CREATE TABLE file.{identifier(name)} AS SELECT * FROM answer")
             connection.execute("DETACH file")
         except duckdb.IOException:
             raise InvalidParameter("path", str(path), "cannot be written", hint="does its folder exist?") from None

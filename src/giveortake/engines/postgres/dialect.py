@@ -1,7 +1,4 @@
-"""SQL as PostgreSQL reads it, with arithmetic that does not raise.
-
-- What PostgreSQL cannot run, as far as the question alone shows.
-- Arithmetic of doubles for PostgreSQL, which raises where others give infinity or zero.
+"""SQL as PostgreSQL reads it, with its limits, and with arithmetic that does not raise.
 
 PostgreSQL refuses a sum, product or quotient that overflows, and a product or quotient that is rounded to zero. What is
 written here asks first whether that would happen, by multiplications with powers of two that are exact and in range
@@ -26,6 +23,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from giveortake.engines.questions import Asked
+    from giveortake.engines.sql.dialect import TimePart
 
 
 _MOST_COLUMNS = 1664  # of one SELECT
@@ -45,16 +43,6 @@ def require_within_limits(question: Asked) -> None:
     for column in question.keys.columns:
         if column.values is not None and column.expression.domain(schema).kind is Kind.TEXT:
             _require_texts(column.values)
-
-
-def require_columns(names: Collection[str]) -> None:
-    """Refuse too many columns in one SELECT, or names that PostgreSQL would cut to the same name."""
-    _require_few(len(names))
-    if len({name.encode()[:_LONGEST_NAME] for name in names}) < len(names):
-        raise QueryRefused(
-            f"two columns' names differ only after {_LONGEST_NAME} bytes, where PostgreSQL cuts names off",
-            hint="take shorter names",
-        )
 
 
 def _require_few(columns: int) -> None:
@@ -78,18 +66,6 @@ _TYPE = r"[A-Z ]+"
 _CONSTANT = re.compile(rf"NULL|CAST\('[^']*' AS {_TYPE}\)")
 _SIMPLE = re.compile(rf"{_CONSTANT.pattern}|{_NAME}|CAST\({_NAME} AS {_TYPE}\)")
 _LARGEST_EXPONENT, _LEAST_EXPONENT = 709.782712893384, -745.1332191019411  # e to these is finite, and not zero
-
-
-def once(printed: list[str], write: Callable[[list[str]], str]) -> str:
-    """SQL that `write` makes of arguments, each computed once however often it is needed.
-
-    OFFSET 0 keeps PostgreSQL from putting the arguments back into the places where they are needed.
-    """
-    if all(_SIMPLE.fullmatch(text) for text in printed):
-        return write(printed)
-    names = [text if _CONSTANT.fullmatch(text) else f"v.a{index}" for index, text in enumerate(printed)]
-    bound = [f"{text} AS a{index}" for index, text in enumerate(printed) if not _CONSTANT.fullmatch(text)]
-    return f"(SELECT {write(names)} FROM (SELECT {', '.join(bound)} OFFSET 0) AS v)"
 
 
 def double(value: float) -> str:
@@ -251,19 +227,19 @@ class PostgresDialect(Dialect):
         return False
 
     def add(self, one: str, other: str) -> str:
-        return once([one, other], lambda v: total(v[0], v[1]))
+        return self.once([one, other], lambda v: total(v[0], v[1]))
 
     def subtract(self, one: str, other: str) -> str:
-        return once([one, other], lambda v: total(v[0], f"(- {v[1]})"))
+        return self.once([one, other], lambda v: total(v[0], f"(- {v[1]})"))
 
     def multiply(self, one: str, other: str) -> str:
-        return once([one, other], lambda v: product(v[0], v[1]))
+        return self.once([one, other], lambda v: product(v[0], v[1]))
 
     def divide(self, one: str, other: str) -> str:
-        return once([one, other], lambda v: quotient(v[0], v[1]))
+        return self.once([one, other], lambda v: quotient(v[0], v[1]))
 
     def exp(self, real: str) -> str:
-        return once([real], lambda v: exponential(v[0]))
+        return self.once([real], lambda v: exponential(v[0]))
 
     def floor(self, real: str) -> str:
         return f"floor({real})"
@@ -272,10 +248,15 @@ class PostgresDialect(Dialect):
         return f"ceil({real})"
 
     def modulo(self, one: str, other: str) -> str:
-        return once([one, other], lambda v: f"({v[0]} % nullif({v[1]}, 0))")
+        return self.once([one, other], lambda v: f"({v[0]} % nullif({v[1]}, 0))")
 
     def once(self, arguments: list[str], write: Callable[[list[str]], str]) -> str:
-        return once(arguments, write)
+        """OFFSET 0 keeps PostgreSQL from putting the arguments back into the places where they are needed."""
+        if all(_SIMPLE.fullmatch(text) for text in arguments):
+            return write(arguments)
+        names = [text if _CONSTANT.fullmatch(text) else f"v.a{index}" for index, text in enumerate(arguments)]
+        bound = [f"{text} AS a{index}" for index, text in enumerate(arguments) if not _CONSTANT.fullmatch(text)]
+        return f"(SELECT {write(names)} FROM (SELECT {', '.join(bound)} OFFSET 0) AS v)"
 
     # -- texts and times ----------------------------------------------------------------------------------------
 
@@ -300,32 +281,9 @@ class PostgresDialect(Dialect):
     def like(self, text: str, pattern: str) -> str:
         return f"({text} LIKE {self.text(pattern)} ESCAPE '')"
 
-    def year(self, time: str) -> str:
-        return _part("year", time)
-
-    def quarter(self, time: str) -> str:
-        return _part("quarter", time)
-
-    def month(self, time: str) -> str:
-        return _part("month", time)
-
-    def week(self, time: str) -> str:
-        return _part("week", time)
-
-    def day(self, time: str) -> str:
-        return _part("day", time)
-
-    def dayofweek(self, time: str) -> str:
-        return _part("isodow", time)
-
-    def dayofyear(self, time: str) -> str:
-        return _part("doy", time)
-
-    def hour(self, moment: str) -> str:
-        return _part("hour", moment)
-
-    def minute(self, moment: str) -> str:
-        return _part("minute", moment)
+    def part(self, name: TimePart, time: str) -> str:
+        field = {"dayofweek": "isodow", "dayofyear": "doy"}.get(name, name)
+        return f"CAST(extract({field} FROM {time}) AS BIGINT)"
 
     def date_trunc(self, unit: str, time: str) -> str:
         return f"CAST(date_trunc({unit}, CAST({time} AS TIMESTAMP)) AS DATE)"
@@ -395,7 +353,13 @@ class PostgresDialect(Dialect):
     # -- queries ------------------------------------------------------------------------------------------------
 
     def require_columns(self, names: list[str]) -> None:
-        require_columns(names)
+        """Refuse too many columns in one SELECT, or names that PostgreSQL would cut to the same name."""
+        _require_few(len(names))
+        if len({name.encode()[:_LONGEST_NAME] for name in names}) < len(names):
+            raise QueryRefused(
+                f"two columns' names differ only after {_LONGEST_NAME} bytes, where PostgreSQL cuts names off",
+                hint="take shorter names",
+            )
 
     def fence(self, select: str) -> str:
         """OFFSET 0 keeps PostgreSQL from putting expressions into the places that refer to them."""
@@ -423,7 +387,3 @@ class PostgresDialect(Dialect):
         lines = ", ".join(f"({', '.join(f'CAST({number} AS BIGINT)' for number in pair)})" for pair in pairs)
         select_list = ", ".join([*(f"t.{column}" for column in columns), *(f"u.{name}" for name in names)])
         return f"SELECT {select_list} FROM ({rows}) AS t CROSS JOIN LATERAL (VALUES {lines}) AS u({', '.join(names)})"
-
-
-def _part(name: str, time: str) -> str:
-    return f"CAST(extract({name} FROM {time}) AS BIGINT)"

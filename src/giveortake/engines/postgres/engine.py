@@ -1,8 +1,7 @@
-"""PostgreSQL, asked where the table is.
+"""PostgreSQL, asked where the table is: read-only transactions, from which only integers come back.
 
-- PostgreSQL, asked where the table is: by statements in read-only transactions, from which only integers come back.
-- Statements hold what the question says and nothing of any row, so that a server that logs them logs no data.
-  psycopg is imported here alone, when a table of PostgreSQL is registered.
+Statements hold what the question says and nothing of any row, so that a server that logs them logs no data. psycopg is
+imported here alone, when a table of PostgreSQL is registered.
 """
 
 from __future__ import annotations

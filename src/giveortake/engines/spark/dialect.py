@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from fractions import Fraction
 
+    from giveortake.engines.sql.dialect import TimePart
+
 _TYPES: Mapping[Kind, str] = {
     Kind.INTEGER: "BIGINT",
     Kind.REAL: "DOUBLE",
@@ -162,32 +164,10 @@ class SparkDialect(Dialect):
         whole = self.text(rf"(?s)\A{first}{middle}{end}")
         return f"({text} RLIKE {whole})"
 
-    def year(self, time: str) -> str:
-        return f"CAST(year({time}) AS BIGINT)"
-
-    def quarter(self, time: str) -> str:
-        return f"CAST(quarter({time}) AS BIGINT)"
-
-    def month(self, time: str) -> str:
-        return f"CAST(month({time}) AS BIGINT)"
-
-    def week(self, time: str) -> str:
-        return f"CAST(weekofyear({time}) AS BIGINT)"
-
-    def day(self, time: str) -> str:
-        return f"CAST(day({time}) AS BIGINT)"
-
-    def dayofweek(self, time: str) -> str:
-        return f"CAST(weekday({time}) + 1 AS BIGINT)"
-
-    def dayofyear(self, time: str) -> str:
-        return f"CAST(dayofyear({time}) AS BIGINT)"
-
-    def hour(self, moment: str) -> str:
-        return f"CAST(hour({moment}) AS BIGINT)"
-
-    def minute(self, moment: str) -> str:
-        return f"CAST(minute({moment}) AS BIGINT)"
+    def part(self, name: TimePart, time: str) -> str:
+        if name == "dayofweek":
+            return f"CAST(weekday({time}) + 1 AS BIGINT)"
+        return f"CAST({'weekofyear' if name == 'week' else name}({time}) AS BIGINT)"
 
     def date_trunc(self, unit: str, time: str) -> str:
         day = f"CAST({time} AS DATE)"

@@ -1,8 +1,4 @@
-"""Spark, asked where its tables are.
-
-- Sessions of Spark: the one that a source belongs to, and one of our own beside it that no user's setting reaches.
-- Spark, where its tables are: statements run on the cluster, and nothing but aggregates comes back.
-"""
+"""Spark, asked where its tables are: statements run on the cluster, and nothing but aggregates comes back."""
 
 from __future__ import annotations
 
@@ -21,7 +17,7 @@ from giveortake.engines.questions import Bins, Tally
 from giveortake.engines.runtime import failure, no_question, out_of_time
 from giveortake.engines.spark import groups
 from giveortake.engines.spark.dialect import SparkDialect
-from giveortake.engines.spark.groups import KeysInDriver, KeysInFiles, arrow_table
+from giveortake.engines.spark.groups import KeyLists, arrow_table
 from giveortake.engines.spark.tables import (
     Files,
     connect,
@@ -148,7 +144,7 @@ class SparkEngine(SQLEngine):
         except Exception:  # noqa: BLE001 (Spark raises whatever it pleases)
             raise NotFound("the Spark session does not answer", hint="was it stopped? start one anew") from None
         self._context = None if is_connect(session) else session.sparkContext
-        self._key_lists = KeysInFiles(self._own) if self._is_here() else KeysInDriver(self._to_frame)
+        self._key_lists = KeyLists(self._own, None if self._is_here() else self._to_frame)
         self._files: list[Files] = []
         self._without_heavy: set[tuple[Relation, Keys]] = set()
         self._views: dict[str, str | None] = {}  # and the key list that each reads, if it reads one

@@ -1,14 +1,8 @@
-"""Discovered groups on Spark: their selection, and lists of them as tables.
-
-- Constants as Arrow tables, to be sent to Spark.
-- Lists of found keys as tables of Spark: one part of a list is held in this process at a time.
-- The statement that finds keys by weights, as Spark runs it best: a person's keys in one array.
-"""
+"""Discovered groups on Spark: lists of them as tables, and their selection by weights."""
 
 from __future__ import annotations
 
 import shutil
-from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import reduce
 from typing import TYPE_CHECKING, final
@@ -61,31 +55,6 @@ _TYPES = {"int64": "BIGINT", "bool": "BOOLEAN", "date32[day]": "DATE", "timestam
 _AS_WRITTEN = {"datetimeRebaseMode": "CORRECTED"}  # days of the calendar that Arrow has too
 
 
-class KeyLists(ABC):
-    """A place for lists of keys while they are read."""
-
-    def frame(self, name: str, parts: Iterable[pa.Table]) -> DataFrame:
-        """All parts of a list as one DataFrame. Decimals are as wide as the widest of them."""
-        frames, size = [], 0
-        for part in _larger(parts):
-            frames.append(self._part(name, part))
-            size += part.num_rows
-        whole = reduce(lambda above, below: above.union(below), frames)
-        return whole if size <= _FEW else whole.hint("merge")  # the other joins hold all keys in one place
-
-    @abstractmethod
-    def _part(self, name: str, part: pa.Table) -> DataFrame:
-        """One part of a list as a DataFrame."""
-
-    @abstractmethod
-    def forget(self, name: str) -> None:
-        """Drop a list."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Drop all lists."""
-
-
 def _larger(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Merge parts that are alike, while they are not very large: Spark takes long to plan many parts."""
     import pyarrow as pa  # noqa: PLC0415 (a heavy library, needed from here on)
@@ -100,15 +69,29 @@ def _larger(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 @final
-class KeysInFiles(KeyLists):
-    """Lists in files, for a Spark on this machine: neither Python nor the virtual machine holds the keys."""
+class KeyLists:
+    """Lists of keys while they are read.
 
-    def __init__(self, session: SparkSession) -> None:
+    For a Spark on this machine they are in files: neither Python nor the virtual machine holds the keys. For a Spark
+    elsewhere `to_frame` puts them into the driver's virtual machine, because no place is known that its workers read.
+    """
+
+    def __init__(self, session: SparkSession, to_frame: Callable[[pa.Table], DataFrame] | None = None) -> None:
         self._session = session
+        self._to_frame = to_frame
         self._folder: ScratchFolder | None = None
         self._own: dict[str, Path] = {}
 
-    def _part(self, name: str, part: pa.Table) -> DataFrame:
+    def frame(self, name: str, parts: Iterable[pa.Table]) -> DataFrame:
+        """All parts of a list as one DataFrame. Decimals are as wide as the widest of them."""
+        frames, size = [], 0
+        for part in _larger(parts):
+            frames.append(self._in_file(name, part) if self._to_frame is None else self._to_frame(part))
+            size += part.num_rows
+        whole = reduce(lambda above, below: above.union(below), frames)
+        return whole if size <= _FEW else whole.hint("merge")  # the other joins hold all keys in one place
+
+    def _in_file(self, name: str, part: pa.Table) -> DataFrame:
         types = [f"{field.name} {_TYPES.get(str(field.type), field.type)}" for field in part.schema]
         text = ", ".join(types).replace("decimal128", "DECIMAL")
         return self._session.read.options(**_AS_WRITTEN).schema(text).parquet(self._write(name, part).as_uri())
@@ -131,30 +114,15 @@ class KeysInFiles(KeyLists):
         raise failure("other", kind)
 
     def forget(self, name: str) -> None:
+        """Drop a list; one in the virtual machine goes with its view."""
         if name in self._own:
             shutil.rmtree(self._own.pop(name), ignore_errors=True)
 
     def close(self) -> None:
+        """Drop all lists in files."""
         if self._folder is not None:
             self._folder.remove()
             self._folder = None
-
-
-@final
-class KeysInDriver(KeyLists):
-    """Lists in the driver's virtual machine, for a Spark elsewhere: no place is known that its workers read too."""
-
-    def __init__(self, to_frame: Callable[[pa.Table], DataFrame]) -> None:
-        self._to_frame = to_frame
-
-    def _part(self, name: str, part: pa.Table) -> DataFrame:
-        return self._to_frame(part)
-
-    def forget(self, name: str) -> None:
-        """Do nothing: a list goes with its view."""
-
-    def close(self) -> None:
-        """Do nothing: lists go with their views."""
 
 
 MOST_IN_ARRAY = 1 << 24  # bytes of one person's keys that are held at once

@@ -1,7 +1,6 @@
 """Tables of Spark: how they are found, and whether they give the same rows each time.
 
-- What user-defined functions do, and how the rows came about that a plan begins with, is in no plan.
-- Tables of Spark: how they are found, which of their columns can be asked about, and how changes are noticed.
+What user-defined functions do, and how the rows came about that a plan begins with, is in no plan.
 """
 
 from __future__ import annotations

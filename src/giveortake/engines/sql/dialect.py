@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Literal, TypeAlias, final, get_args
 
 from giveortake.errors import QueryRefused
 from giveortake.plan import Kind
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from giveortake.plan import Value
 
+TimePart: TypeAlias = Literal["year", "quarter", "month", "week", "day", "dayofweek", "dayofyear", "hour", "minute"]
+TIME_PARTS: tuple[TimePart, ...] = get_args(TimePart)
 _REPLACED = "%\N{REPLACEMENT CHARACTER}%"  # bytes that were no text
 
 
@@ -237,40 +239,12 @@ class Dialect(ABC):
         """Whether a text matches a known pattern in which % and _ alone are special."""
 
     @abstractmethod
-    def year(self, time: str) -> str:
-        """The year, in 64 bits, as all parts of a time."""
+    def part(self, name: TimePart, time: str) -> str:
+        """A part of a date or moment, in 64 bits.
 
-    @abstractmethod
-    def quarter(self, time: str) -> str:
-        """The quarter, 1 to 4."""
-
-    @abstractmethod
-    def month(self, time: str) -> str:
-        """The month, 1 to 12."""
-
-    @abstractmethod
-    def week(self, time: str) -> str:
-        """The week of ISO 8601, 1 to 53."""
-
-    @abstractmethod
-    def day(self, time: str) -> str:
-        """The day of the month."""
-
-    @abstractmethod
-    def dayofweek(self, time: str) -> str:
-        """The day of the week of ISO 8601: Monday is 1."""
-
-    @abstractmethod
-    def dayofyear(self, time: str) -> str:
-        """The day of the year, from 1 on."""
-
-    @abstractmethod
-    def hour(self, moment: str) -> str:
-        """The hour, 0 to 23."""
-
-    @abstractmethod
-    def minute(self, moment: str) -> str:
-        """The minute, 0 to 59."""
+        Weeks are those of ISO 8601, 1 to 53, and so are the days of a week: Monday is 1. Days are counted from 1 in a
+        month and in a year, hours and minutes from 0.
+        """
 
     @abstractmethod
     def date_trunc(self, unit: str, time: str) -> str:

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import OrderedDict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 import numpy as np
 
-from giveortake.engines.protocol import read_public_table
+from giveortake.engines.protocol import Engine, read_public_table
 from giveortake.engines.questions import Bins, Tally, VectorSum
 from giveortake.engines.runtime import TimeLimit, no_question
-from giveortake.engines.sql import statements, vector_statements
+from giveortake.engines.sql import statements
 from giveortake.engines.sql.printer import Printer, bounded_name
 from giveortake.engines.sql.statements import Coded
 from giveortake.errors import QueryRefused
@@ -26,11 +26,11 @@ from giveortake.mechanisms.mechanism import BoundedIntegers
 from giveortake.plan import Domain, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
-    from giveortake.engines.protocol import FoundUnits, PublicContent, Source
+    from giveortake.engines.protocol import FoundUnits, PublicContent
     from giveortake.engines.questions import Asked, Distinct, Found, Keys, Persons
     from giveortake.engines.sql.dialect import Dialect
     from giveortake.plan import Relation, Scan, Schema, Value
@@ -86,7 +86,7 @@ _MOST_CONSTANTS = 1 << 20  # values of constants that are tables already when a 
 _AT_ONCE = 1 << 18  # keys that occur, in each portion of which it is decided which are shown
 
 
-class SQLEngine(ABC):
+class SQLEngine(Engine):
     """Answers questions by statements of one dialect. Subclasses run statements and make tables of constants.
 
     `longest` is how many characters of a relation and its expressions the engine plans in seconds; `seconds` limits
@@ -112,31 +112,7 @@ class SQLEngine(ABC):
         """The engine and its version."""
         return self._identity
 
-    @abstractmethod
-    def add(self, name: str, source: object, kinds: Mapping[str, Kind] | None, *, table: str | None = None) -> Source:
-        """Register a private table."""
-
-    @abstractmethod
-    def add_public(self, name: str, source: object) -> PublicContent:
-        """Register a table that everybody may know, and return what is in it."""
-
-    @abstractmethod
-    def lock(self) -> None:
-        """Make everything but the registered tables unreachable from now on."""
-
-    @abstractmethod
-    def unchanged(self) -> bool:
-        """Whether the data is still what it was when it was registered, as far as can be told without reading it."""
-
-    @abstractmethod
-    def hold_to_content(self) -> None:
-        """From now on answer questions from exactly the content that was registered, or fail."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Close the engine, and release the data."""
-
-    def _require_own_limits(self, question: Asked) -> None:  # noqa: B027 (most engines have none)
+    def _require_own_limits(self, question: Asked) -> None:
         """Refuse what this engine alone could not run, whatever the length."""
 
     @abstractmethod
@@ -163,7 +139,7 @@ class SQLEngine(ABC):
         """How a table with few rows of each person is read. No row is looked at yet."""
         return f"({self._printer.capped_rows(scan)})"
 
-    def _make_capped_rows(self, scan: Scan) -> None:  # noqa: B027 (most engines store none)
+    def _make_capped_rows(self, scan: Scan) -> None:
         """Make a table with few rows of each person, if this engine stores it; else statements read them anew."""
 
     # -- questions ----------------------------------------------------------------------------------------------
@@ -184,7 +160,7 @@ class SQLEngine(ABC):
     def _rows_of(self, question: Asked) -> str:
         """The part of a statement whose length grows with the question."""
         if isinstance(question, VectorSum):
-            return vector_statements.vector_rows(self._printer, question)
+            return statements.vector_rows(self._printer, question)
         return statements.rows_of(self._printer, question)
 
     def tally(self, tally: Tally) -> Sensitive[list[BoundedIntegers]]:
@@ -240,7 +216,7 @@ class SQLEngine(ABC):
         return numbers.placed(indexes_of(distinct.keys, columns[0]), (distinct.keys.size,))
 
     def _vectors(self, vector_sum: VectorSum) -> BoundedIntegers:
-        rows = self._rows(vector_statements.vector_statement(self._printer, vector_sum, self._dictionaries(vector_sum)))
+        rows = self._rows(statements.vector_statement(self._printer, vector_sum, self._dictionaries(vector_sum)))
         if vector_sum.is_dense:
             return BoundedIntegers.clamped([int(value) for value in rows[0]], vector_sum.most)
         sums = BoundedIntegers.clamped([int(row[1]) for row in rows], vector_sum.most)

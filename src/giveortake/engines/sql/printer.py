@@ -1,18 +1,16 @@
-"""Expressions and relations of a plan as SQL that no row can make fail.
-
-- Hashes that decide which parts of a person count when not all of them can, the same on every engine.
-- Relations of a plan as SQL: how tables are read, joined, and reduced to persons.
-"""
+"""Expressions and relations of a plan as SQL that no row can make fail, with hashes that all engines compute alike."""
 
 from __future__ import annotations
 
 import datetime as dt
 import math
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from giveortake.engines.sql.dialect import TIME_PARTS
 from giveortake.errors import QueryRefused
 from giveortake.exact import exact_decimal, power_of_two_at_least
 from giveortake.plan import (
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from giveortake.engines.sql.dialect import Dialect
+    from giveortake.engines.sql.dialect import Dialect, TimePart
     from giveortake.plan import Aggregate, Schema
 
 
@@ -65,7 +63,7 @@ def mark(dialect: Dialect, column: str, kind: Kind) -> str:
             number = dialect.days(column)
         case Kind.TIMESTAMP:
             days = dialect.days(f"CAST({column} AS DATE)")
-            number = f"({days} * 1440 + {dialect.hour(column)} * 60 + {dialect.minute(column)})"
+            number = f"({days} * 1440 + {dialect.part('hour', column)} * 60 + {dialect.part('minute', column)})"
         case _:
             real, most = dialect.real(column, kind), dialect.double(_MOST_MARKED)
             steps = f"CAST(floor({real} * {dialect.double(2.0**20)}) AS BIGINT)"
@@ -194,7 +192,9 @@ class Expressions:
                 printed = self._alike(printed, kinds)
             case "case" | "coalesce" if domain.kind is Kind.REAL:
                 printed = [
-                    dialect.real(text, kind) if _is_value(name, index, len(printed)) else text
+                    dialect.real(text, kind)
+                    if name == "coalesce" or index % 2 == 1 or index == len(printed) - 1
+                    else text
                     for index, (text, kind) in enumerate(zip(printed, kinds, strict=True))
                 ]
         return PLAIN[name](dialect, printed)
@@ -205,8 +205,10 @@ class Expressions:
         days = f"{dialect.days(self._converted('to_date', moment, kind))} * {IN_A_DAY[unit]}"
         if kind is Kind.DATE:
             return f"({days})"
-        hours = dialect.hour(moment)
-        return f"({days} + {hours})" if unit == "hour" else f"({days} + {hours} * 60 + {dialect.minute(moment)})"
+        hours = dialect.part("hour", moment)
+        return (
+            f"({days} + {hours})" if unit == "hour" else f"({days} + {hours} * 60 + {dialect.part('minute', moment)})"
+        )
 
     def _alike(self, printed: list[str], kinds: list[Kind]) -> list[str]:
         """Bring operands to one kind: different numbers to doubles, dates beside moments to moments."""
@@ -373,9 +375,9 @@ def _difference(dialect: Dialect, unit: str, first: str, last: str) -> str:
         return f"CAST(({weeks}) / 7 AS BIGINT)"
     places: dict[str, Callable[[str], str]] = {
         "day": dialect.days,
-        "month": lambda day: f"({dialect.year(day)} * 12 + {dialect.month(day)})",
-        "quarter": lambda day: f"({dialect.year(day)} * 4 + {dialect.quarter(day)})",
-        "year": dialect.year,
+        "month": lambda day: f"({dialect.part('year', day)} * 12 + {dialect.part('month', day)})",
+        "quarter": lambda day: f"({dialect.part('year', day)} * 4 + {dialect.part('quarter', day)})",
+        "year": partial(dialect.part, "year"),
     }
     return f"({places[unit](last)} - {places[unit](first)})"
 
@@ -412,21 +414,24 @@ def _case(dialect: Dialect, printed: list[str]) -> str:
     return f"CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in pairs)} ELSE {printed[-1]} END"
 
 
+def _construct(name: str) -> Callable[[Dialect, list[str]], str]:
+    """A function that is a construct of the dialect."""
+    return lambda dialect, printed: str(getattr(dialect, name)(*printed))
+
+
+def _time_part(name: TimePart) -> Callable[[Dialect, list[str]], str]:
+    return lambda dialect, printed: dialect.part(name, *printed)
+
+
 # Functions of doubles, which are written into one another, and all others that take what is printed as it is.
 ARITHMETIC: Mapping[str, Callable[[Dialect, list[str]], str]] = {
-    "add": lambda dialect, a: dialect.add(*a),
-    "subtract": lambda dialect, a: dialect.subtract(*a),
-    "multiply": lambda dialect, a: dialect.multiply(*a),
-    "divide": lambda dialect, a: dialect.divide(*a),
+    **{name: _construct(name) for name in ("add", "subtract", "multiply", "divide", "floor", "ceil", "exp")},
     "negate": lambda _, a: f"(- {a[0]})",
     "abs": lambda _, a: f"abs({a[0]})",
-    "floor": lambda dialect, a: dialect.floor(*a),
-    "ceil": lambda dialect, a: dialect.ceil(*a),
     "round": lambda dialect, a: _rounded(dialect, *a),
     "sign": lambda dialect, a: _sign(dialect, *a),
     "sqrt": lambda dialect, a: dialect.once(a, lambda v: f"sqrt(CASE WHEN {v[0]} >= 0 THEN {v[0]} END)"),
     "ln": lambda dialect, a: dialect.once(a, lambda v: f"ln(CASE WHEN {v[0]} > 0 THEN {v[0]} END)"),
-    "exp": lambda dialect, a: dialect.exp(*a),
     "greatest": lambda dialect, a: _extreme(dialect, "greatest", a),
     "least": lambda dialect, a: _extreme(dialect, "least", a),
 }
@@ -440,26 +445,13 @@ PLAIN: Mapping[str, Callable[[Dialect, list[str]], str]] = {
     "is_null": lambda _, a: f"({a[0]} IS NULL)",
     "case": _case,
     "coalesce": lambda _, a: f"coalesce({', '.join(a)})",
-    "modulo": lambda dialect, a: dialect.modulo(*a),
     "lower": lambda dialect, a: _recased(dialect, a[0], capital=False),
     "upper": lambda dialect, a: _recased(dialect, a[0], capital=True),
-    "trim": lambda dialect, a: dialect.trim(*a),
     "concat": lambda _, a: f"({' || '.join(a)})",
-    "substring": lambda dialect, a: dialect.substring(*a),
-    "length": lambda dialect, a: dialect.length(*a),
-    "year": lambda dialect, a: dialect.year(*a),
-    "quarter": lambda dialect, a: dialect.quarter(*a),
-    "month": lambda dialect, a: dialect.month(*a),
-    "week": lambda dialect, a: dialect.week(*a),
-    "day": lambda dialect, a: dialect.day(*a),
-    "dayofweek": lambda dialect, a: dialect.dayofweek(*a),
-    "dayofyear": lambda dialect, a: dialect.dayofyear(*a),
-    "hour": lambda dialect, a: dialect.hour(*a),
-    "minute": lambda dialect, a: dialect.minute(*a),
-    "date_trunc": lambda dialect, a: dialect.date_trunc(*a),
-    "dayname": lambda dialect, a: _name(dialect, dialect.dayofweek(*a), DAYS),
-    "monthname": lambda dialect, a: _name(dialect, dialect.month(*a), MONTHS),
-    "to_text": lambda dialect, a: dialect.to_text(*a),
+    **{name: _construct(name) for name in ("modulo", "trim", "substring", "length", "date_trunc", "to_text")},
+    **{name: _time_part(name) for name in TIME_PARTS},
+    "dayname": lambda dialect, a: _name(dialect, dialect.part("dayofweek", *a), DAYS),
+    "monthname": lambda dialect, a: _name(dialect, dialect.part("month", *a), MONTHS),
 }
 PRINTED = frozenset(
     {*_COMPARISONS, *NUMBERS, *PLAIN}
@@ -478,10 +470,6 @@ def some(bound: Fraction | None) -> Fraction:
     """A bound, which is known to be there."""
     assert bound is not None  # noqa: S101 (checked when the plan was made)
     return bound
-
-
-def _is_value(name: str, index: int, count: int) -> bool:
-    return name == "coalesce" or index % 2 == 1 or index == count - 1
 
 
 _FEATURE_STEPS = 2**30

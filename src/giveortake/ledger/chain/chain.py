@@ -1,12 +1,8 @@
-"""Transactions on the chain, their commits, and processes that fork.
-
-- Forked processes: no fork happens in the middle of a transaction, and no child uses its parent's connection.
-- Transactions: the entries and filter states that are added to a ledger and not committed yet.
-- The chain: take in what others wrote, compare with the mark, then commit, mark and release.
+"""The chain of entries: what others wrote is read and compared with the mark; then commit, mark and release.
 
 A transaction adds entries, and the states in which they leave filters. The state in memory takes them in before the
 commit: what does not follow from the entries before it is never written. An interruption leaves a state that cannot be
-trusted, and it is read anew.
+trusted, and it is read anew. No process forks inside a transaction, and no child uses its parent's connection.
 """
 
 from __future__ import annotations
@@ -32,9 +28,7 @@ from giveortake.errors import (
     LedgerUnavailable,
 )
 from giveortake.exact import shorter_up
-from giveortake.ledger.chain.entries import NOTHING, RESTORE, Entry, canonical, digest, entry, plain
-from giveortake.ledger.chain.store import silent
-from giveortake.ledger.state.checkpoints import (
+from giveortake.ledger.chain.checkpoints import (
     EVERY,
     advance,
     checkpoint_of,
@@ -43,7 +37,9 @@ from giveortake.ledger.state.checkpoints import (
     require_derived,
     state_at,
 )
-from giveortake.ledger.state.state import State
+from giveortake.ledger.chain.entries import RESTORE, Entry, canonical, digest, entry, plain
+from giveortake.ledger.chain.state import State
+from giveortake.ledger.chain.store import silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -51,9 +47,9 @@ if TYPE_CHECKING:
 
     from giveortake.accounting.filters import Filter
     from giveortake.ledger.chain.entries import Json, Point
+    from giveortake.ledger.chain.state import Level
     from giveortake.ledger.chain.store import Notice, Store, Tables
     from giveortake.ledger.chain.watermark import Mark
-    from giveortake.ledger.state.state import Level
 
 
 class Forkable(Protocol):
@@ -63,7 +59,6 @@ class Forkable(Protocol):
 
     def after_fork(self) -> None:
         """Drop everything that belongs to the parent process."""
-        ...
 
 
 _watched: WeakSet[Forkable] = WeakSet()
@@ -173,7 +168,7 @@ class Transaction:
         self.state = state
         self.entries: list[Entry] = []
         self.charged: list[tuple[int, str, Filter]] = []
-        self._tables = tables
+        self.tables = tables
         self._filters = filters
         self._now = now
         self.writable = writable
@@ -204,31 +199,19 @@ class Transaction:
 
     def filter_of(self, level: Level) -> Filter | None:
         """The filter of a level. It is shared: copy it before charging it."""
-        return self._filters.of_level(level, self._tables)
+        return self._filters.of_level(level, self.tables)
 
     def affordable(self, level: Level) -> Fraction | None:
         """The greatest ε, up to rounding, that a level's filter admits; None if it has no cap."""
-        return self._filters.affordable(level, self._tables)
-
-    def stored_snapshot(self, level: Level) -> str | None:
-        """What the database holds as the state of a level's filter, unchecked."""
-        return self._tables.snapshot(level.number)
+        return self._filters.affordable(level, self.tables)
 
     def stored(self, number: int) -> Entry:
         """An entry of the chain, checked against the hash that the state remembers."""
-        return self.state.hashes.entry(number, self._tables)
-
-    def history(self) -> Iterator[Entry]:
-        """All entries of the chain."""
-        return self._tables.entries(1, NOTHING)
-
-    def listed(self, name: str, after: int, stop: int) -> list[tuple[int, int]]:
-        """The indexes and numbers of entries in a list, unchecked."""
-        return self._tables.listed(name, after, stop)
+        return self.state.hashes.entry(number, self.tables)
 
     def keep_rows(self) -> None:
         """Store the index rows of the entries that the state has applied."""
-        self._tables.keep(self.state.take_rows())
+        self.tables.keep(self.state.take_rows())
 
     def next_number(self) -> int:
         """The number of the entry that is added next."""
@@ -248,9 +231,9 @@ class Transaction:
                 "used": {str(level): used(guard) for level, guard in (filters or {}).items()},
             }
         new = entry(self.next_number(), kind, self._now(), previous, content)
-        self._tables.append(new)
+        self.tables.append(new)
         for level, snapshot in snapshots.items():
-            self._tables.keep_snapshot(level, snapshot)
+            self.tables.keep_snapshot(level, snapshot)
         self.entries.append(new)
         self.charged += [(level, digest(snapshot), (filters or {})[level]) for level, snapshot in snapshots.items()]
         return new

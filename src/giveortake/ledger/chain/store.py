@@ -1,13 +1,15 @@
-"""Where entries are stored: the protocol of databases, and SQLite.
+"""Where entries are stored: the tables of a ledger, SQLite, and private files that are written whole or not at all.
 
-- A ledger's tables inside one database transaction: a few statements, the same for every backend.
-- A ledger in one SQLite file: rollback journal, every commit synced, one writer at a time.
+A ledger in one SQLite file has a rollback journal, syncs every commit, and has one writer at a time.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
+import stat
+import sys
 import time
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache, partial
@@ -27,17 +29,148 @@ from giveortake.errors import (
     LedgerUnavailable,
 )
 from giveortake.ledger.chain.entries import RESTORE, UPGRADE, Entry, read_entry
-from giveortake.ledger.chain.files import create_private, make_private_folder, require_private, sync, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from giveortake.ledger.state.state import Rows
+    from giveortake.ledger.chain.state import Rows
 
     Execute: TypeAlias = Callable[[str, Sequence[Any]], Iterable[tuple[Any, ...]]]
     Notice: TypeAlias = Callable[[str], None]
+
+
+VARIABLE = "GIVEORTAKE_STATE"
+CHOOSE = f"set {VARIABLE} to a writable folder that outlives the ledger's own, or pass mark="
+
+
+def content_of(path: Path) -> bytes | None:
+    """What a file holds; None if there is none."""
+    require_private(path)
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise LedgerUnavailable(f"{path} cannot be read: {error.strerror}", hint=CHOOSE) from error
+
+
+def write_once(path: Path, content: bytes) -> None:
+    """Write a new file, unless there is one already."""
+    _write(path, content, over=False)
+
+
+def write_over(path: Path, content: bytes) -> None:
+    """Write a file in the place of whatever was there."""
+    _write(path, content, over=True)
+
+
+def require_private(path: Path) -> None:
+    """Refuse a file that other users may write: they could take back what was spent."""
+    if os.name != "posix":
+        return
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return  # whoever opens it says why that fails
+    if stat.S_ISREG(mode) and mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise LedgerUnavailable(
+            f"other users can write to {path}, and could undo what it remembers", hint=f"chmod go-w {path}"
+        )
+
+
+def create_private(path: Path) -> None:
+    """Create an empty file for its owner alone, unless there is one."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise LedgerUnavailable(f"{path} cannot be created: {error.strerror}") from error
+
+
+def make_private_folder(folder: Path) -> None:
+    """Create a folder, and the missing ones above it, for the user alone."""
+    if not folder.is_dir():
+        make_private_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[bool]:
+    """Hold a lock file, and remove it afterwards; the system releases the lock when the process ends.
+
+    It yields whether somebody else held it.
+    """
+    import fcntl  # noqa: PLC0415 (not on every platform)
+
+    waited = False
+    while True:
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise LedgerUnavailable(f"nothing can be kept at {path}: {error.strerror}", hint=CHOOSE) from error
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                waited = True
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if _is_at(descriptor, path):  # else whoever had it has removed it meanwhile
+                try:
+                    yield waited
+                finally:
+                    path.unlink(missing_ok=True)
+                return
+            waited = True
+        finally:
+            os.close(descriptor)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return path.stat().st_ino == os.fstat(descriptor).st_ino
+    except FileNotFoundError:
+        return False
+
+
+def sync(descriptor: int) -> None:
+    """Wait until what was written is on the disk."""
+    if sys.platform == "darwin":
+        import fcntl  # noqa: PLC0415 (not on every platform)
+
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(descriptor)
+
+
+def sync_folder(path: Path) -> None:
+    """Wait until the creation or removal of a file is on the disk."""
+    if os.name == "posix":
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _write(path: Path, content: bytes, *, over: bool) -> None:
+    fresh = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
+    try:
+        make_private_folder(path.parent)
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+            sync(file.fileno())
+        if over:
+            fresh.replace(path)
+        else:
+            with suppress(FileExistsError):
+                os.link(fresh, path)  # whole or not at all, and never over another one
+        sync_folder(path)
+    except OSError as error:
+        raise LedgerUnavailable(f"nothing can be kept at {path}: {error.strerror}", hint=CHOOSE) from error
+    finally:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
 
 
 SCHEMA = 3  # 0.1 wrote 1, and 0.2 wrote 2
@@ -76,31 +209,24 @@ class Store(Protocol):
 
     def exists(self) -> bool:
         """Whether there is anything where the ledger should be."""
-        ...
 
     def create(self) -> AbstractContextManager[Tables]:
         """The tables inside a transaction in which they exist, whether they did before or not."""
-        ...
 
     def writing(self) -> AbstractContextManager[Tables]:
         """The tables inside a transaction that excludes all other writers at once, and is durable once it ends well."""
-        ...
 
     def reading(self) -> AbstractContextManager[Tables]:
         """The tables inside a transaction that sees one state and changes nothing."""
-        ...
 
     def glancing(self) -> AbstractContextManager[Tables] | None:
         """Statements that each see one state and hold no lock between them; None if there is only one connection."""
-        ...
 
     def abandon(self) -> None:
         """Forget a connection that belongs to the parent process, without using it."""
-        ...
 
     def close(self) -> None:
         """Close the database."""
-        ...
 
 
 @final

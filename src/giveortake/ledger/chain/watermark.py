@@ -1,12 +1,11 @@
-"""The high-water mark, which reveals a rolled-back ledger, and where it lies.
+"""The high-water mark, which reveals a rolled-back ledger, and the state folder in which it lies.
 
-- The mark: how far the ledger has come, kept apart from it, so that a ledger that lost entries is noticed.
-- The order is always: commit, then mark, then release. A ledger ahead of its mark crashed between the first two, and
-  the mark is moved; a ledger behind its mark has lost entries whose answers may be out, and is refused.
-- The state folder: marks and secrets of ledgers, kept apart from the ledgers, and which ledger was last seen where.
-- A ledger that is copied with its folder and put back later would bring an old mark along. So the marks lie elsewhere,
-  under the ledger's own id; and because a deleted ledger has no id to read, its path is remembered too.
-- Where the mark of a ledger in a file is found: in the state folder, by the ledger's id and by its path.
+The mark says how far the ledger has come, and is kept apart from it. The order is always: commit, then mark, then
+release. A ledger ahead of its mark crashed between the first two, and the mark is moved; a ledger behind its mark has
+lost entries whose answers may be out, and is refused.
+
+A ledger that is copied with its folder and put back later would bring an old mark along. So marks and secrets lie in
+the state folder, under the ledger's own id; and because a deleted ledger has no id to read, its path is remembered too:
 
 | the path was | the file is | and then |
 |---|---|---|
@@ -43,8 +42,18 @@ from giveortake.errors import (
     NotFound,
 )
 from giveortake.ledger.chain.entries import BEGIN, NOTHING, RESTORE, Point, canonical, digest
-from giveortake.ledger.chain.files import CHOOSE, VARIABLE, content_of, locked, sync, write_once, write_over
-from giveortake.ledger.chain.store import SQLiteStore, is_ledger, silent
+from giveortake.ledger.chain.store import (
+    CHOOSE,
+    VARIABLE,
+    SQLiteStore,
+    content_of,
+    is_ledger,
+    locked,
+    silent,
+    sync,
+    write_once,
+    write_over,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,46 +71,36 @@ class Mark(Protocol):
 
     def read(self) -> Point | None:
         """The point, or None if there never was one."""
-        ...
 
     def begin(self, point: Point) -> Point:
         """Remember a first point, unless another process was faster; whichever is remembered is returned."""
-        ...
 
     def move(self, before: Point, point: Point) -> bool:
         """Replace one point by another, durably and in one step; False if something else is remembered."""
-        ...
 
     def replace(self, point: Point) -> None:
         """Begin anew at a point that the custodian has acknowledged."""
-        ...
 
     def secret(self, *, create: bool) -> bytes | None:
         """The secret that keys fingerprints. It lies beside the mark, never in the ledger; None if there is none."""
-        ...
 
     def inherit(self, secret: bytes) -> None:
         """Take over the secret of the mark that this one replaces."""
-        ...
 
     def turn(self, name: str) -> AbstractContextManager[bool]:
         """Hold a lock that one thread of one process can hold; it is released when the process ends.
 
         It yields whether somebody else held it.
         """
-        ...
 
     def remove(self) -> None:
         """Forget everything: another mark replaces this one."""
-        ...
 
     def abandon(self) -> None:
         """Forget what belongs to the parent process."""
-        ...
 
     def close(self) -> None:
         """Close whatever is open."""
-        ...
 
 
 @final

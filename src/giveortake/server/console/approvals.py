@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from giveortake.exact import rough_percent
-from giveortake.ledger.rules.releases import minute
+from giveortake.ledger.releases import minute
 from giveortake.server.console.charts import meter
 from giveortake.server.console.forms import perform_form
 from giveortake.server.console.login import NOTHING, Notice, notice_of

@@ -14,12 +14,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 from urllib.parse import quote as in_address
 
-from giveortake.answers.differences import Difference, difference
-from giveortake.answers.text import number_text, printable
+from giveortake.answers.answer import Difference, difference
+from giveortake.answers.render import number_text, printable
 from giveortake.codec import fraction_text
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import decimal, percent
-from giveortake.ledger.rules.releases import minute, price_of, request_text, without_repeats
+from giveortake.ledger.releases import minute, price_of, request_text, without_repeats
 from giveortake.plan.relations import AggregateKind
 from giveortake.plot.svg import brief
 from giveortake.server import analyst_routes

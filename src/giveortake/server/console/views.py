@@ -28,12 +28,11 @@ from giveortake import codec
 from giveortake.answers import Answer
 from giveortake.answers.answer import told_without_key
 from giveortake.answers.column import NUMBERS
-from giveortake.answers.render import shown_cells
-from giveortake.answers.text import printable
+from giveortake.answers.render import printable, shown_cells
 from giveortake.engines.sql.dialect import double_quoted
 from giveortake.errors import InvalidParameter
 from giveortake.exact import decimal, percent, rational, rough_percent
-from giveortake.ledger.rules.releases import stated
+from giveortake.ledger.releases import stated
 from giveortake.plot.svg import MOST_ROWS, bars, brief, figure
 from giveortake.privacy import Guarantee
 from giveortake.server.console.charts import USUAL_ROWS, margin_number, meter

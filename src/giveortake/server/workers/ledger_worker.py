@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake import ledger as ledgers
-from giveortake.ledger.state import verification
+from giveortake.ledger import verification
 from giveortake.operations import BY_NAME
 from giveortake.wire.documents import approval_document
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from giveortake.ledger import Ledger
-    from giveortake.ledger.state.verification import Verification
+    from giveortake.ledger.verification import Verification
     from giveortake.server.workers.worker import Operation
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 
 from giveortake.engines.runtime import ScratchFolder
 from giveortake.errors import GiveOrTakeError
-from giveortake.ledger.rules.reservations import beat
+from giveortake.ledger.reservations import beat
 from giveortake.server.limits import Turns, Work
 from giveortake.server.responses import Refusal
 from giveortake.server.workers.framing import packed, read

@@ -21,7 +21,7 @@ from giveortake.caching import serving
 from giveortake.configuration import configurations, select_section
 from giveortake.errors import NotFound, QueryRefused
 from giveortake.exact import rational, spendable, sqrt_down
-from giveortake.ledger.rules.reservations import Pace
+from giveortake.ledger.reservations import Pace
 from giveortake.plan import Value
 from giveortake.plan.question import aggregates_in
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from giveortake.answers.terms import Confidence, LeftOut
     from giveortake.compile import Terms
     from giveortake.ledger import Charge, Reservation, TrialFilter
-    from giveortake.ledger.rules.budget_status import Admission
+    from giveortake.ledger.budget_status import Admission
     from giveortake.plan import Domain, Expression, Relation, Value
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event

@@ -19,7 +19,7 @@ from giveortake.answers import Answer, Stream
 from giveortake.answers.terms import CAP_TERMS, Confidence
 from giveortake.caching import serving
 from giveortake.compile import Caps, Spend, Terms, composed, event_of, joint, measurement
-from giveortake.compile.noisy_measures import without_data
+from giveortake.compile.measures import without_data
 from giveortake.compile.postprocessing import (
     Circumstances,
     answer_of,
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from giveortake.compile.measurement import Joint
     from giveortake.errors import BudgetExceeded
     from giveortake.ledger import Reservation, TrialFilter
-    from giveortake.ledger.rules.budget_status import Admission
+    from giveortake.ledger.budget_status import Admission
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism

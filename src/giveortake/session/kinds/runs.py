@@ -24,7 +24,7 @@ from giveortake import accounting, codec, exact, plan
 from giveortake.accounting.filters import Filter, admitted_rho
 from giveortake.accounting.pricing import Rho, noise_multiplier, priced_within
 from giveortake.compile import Caps, Spend
-from giveortake.compile.noisy_measures import packed, unpacked
+from giveortake.compile.measures import packed, unpacked
 from giveortake.compile.sensitivity import unbounded
 from giveortake.engines import HandsOverRows, Keys, Sample, Summand, Tally
 from giveortake.engines.questions import SAMPLED_OF
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from giveortake.engines import KeyColumn, VectorSum
     from giveortake.errors import BudgetExceeded
     from giveortake.ledger import Reservation, TrialFilter
-    from giveortake.ledger.rules.budget_status import Admission
+    from giveortake.ledger.budget_status import Admission
     from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.mechanisms.selection import Candidate, Chosen
     from giveortake.plan import Relation

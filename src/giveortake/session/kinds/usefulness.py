@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, final
 from giveortake import exact
 from giveortake.compile.design import parts_of
 from giveortake.compile.formulas import Linear, QuantileOf, Ratio
-from giveortake.compile.measures import DistinctCount, PersonCount, ValueSum
-from giveortake.compile.noisy_measures import without_data
+from giveortake.compile.measures import DistinctCount, PersonCount, ValueSum, without_data
 from giveortake.compile.postprocessing import of_units
 from giveortake.session.profiles.best_caps import key_columns, paid_profiles, profile_for, profiled_table
 from giveortake.session.profiles.estimates import mean_size
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
     from giveortake.answers.terms import Confidence
     from giveortake.compile import Measurement, Terms
     from giveortake.compile.formulas import Formula
-    from giveortake.compile.measures import Measure
-    from giveortake.compile.noisy_measures import Combined
+    from giveortake.compile.measures import Combined, Measure
     from giveortake.exact import Number
     from giveortake.plan import Question
     from giveortake.session.mechanism import InteractiveMechanism

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from giveortake.compile import Spend, Terms
     from giveortake.ledger import Charge, Reservation
-    from giveortake.ledger.rules.budget_status import Admission
+    from giveortake.ledger.budget_status import Admission
     from giveortake.plan import Relation
     from giveortake.privacy.events import Event
     from giveortake.session.kinds.runs import AdaptiveRun, Step

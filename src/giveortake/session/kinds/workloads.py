@@ -26,8 +26,8 @@ from giveortake.session.requests import Bound, PaidPart, Request, request
 from giveortake.session.steps import sealed_question
 from giveortake.session.storage import MANY
 from giveortake.workload.bound_workload import BoundWorkload, norm_of
+from giveortake.workload.designs import Goal
 from giveortake.workload.measurement import WorkloadMeasurement, event_at, measured, name_of
-from giveortake.workload.residuals import Goal
 from giveortake.workload.results import POST_PROCESSED, WorkloadAnswer, lines_of
 from giveortake.workload.workload import Workload
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from giveortake.answers.terms import Confidence, LeftOut
     from giveortake.compile import Caps, Terms
     from giveortake.ledger import Reservation, TrialFilter
-    from giveortake.ledger.rules.budget_status import Admission
+    from giveortake.ledger.budget_status import Admission
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
     from giveortake.session.mechanism import InteractiveMechanism

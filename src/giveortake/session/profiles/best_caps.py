@@ -24,8 +24,7 @@ from giveortake.answers.terms import CapLine, LeftOut
 from giveortake.compile import Caps, Spend, Terms
 from giveortake.compile.design import parts_of
 from giveortake.compile.formulas import Linear, QuantileOf, Ratio, margin
-from giveortake.compile.measures import MeasureOfSteps, PersonCount, Side
-from giveortake.compile.noisy_measures import without_data
+from giveortake.compile.measures import MeasureOfSteps, PersonCount, Side, without_data
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.mechanisms import Gaussian
 from giveortake.plan import ColumnReference, Derive, Filter, JoinPublic, Scan
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
     from giveortake.compile import Measurement
     from giveortake.compile.formulas import Formula
-    from giveortake.compile.noisy_measures import Combined
+    from giveortake.compile.measures import Combined
     from giveortake.plan import Question, Relation
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.profiles.estimates import Sizes

@@ -16,7 +16,7 @@ from giveortake.answers.answer import Released
 from giveortake.answers.column import Column
 from giveortake.answers.terms import CAP_TERMS, Confidence, LeftOut
 from giveortake.compile import Caps, Spend
-from giveortake.compile.noisy_measures import arrays_from_json
+from giveortake.compile.measures import arrays_from_json
 from giveortake.errors import InvalidParameter
 from giveortake.exact import rough_percent, whole
 from giveortake.mechanisms import Laplace
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from giveortake.compile import Terms
     from giveortake.exact import Number
     from giveortake.ledger import Reservation, TrialFilter
-    from giveortake.ledger.rules.budget_status import Admission
+    from giveortake.ledger.budget_status import Admission
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
     from giveortake.session.kinds.queries import BoundQuestions, Measurements

@@ -1,1 +1,0 @@
-"""What may enter the chain: registration, budgets, admission, reservations, approvals, tokens, releases."""
