@@ -92,7 +92,7 @@ def session_of(table: list[float]) -> Session:
 def measured(session: Session, text: str, spend: Spend) -> Measurement:
     """What an answer would measure; what it draws is drawn often here, and nothing is charged."""
     question = session.sql(f"SELECT {text} AS a FROM data").question  # noqa: S608 (our own text)
-    return mechanism_of(session).measured(question, session.caps, spend)
+    return mechanism_of(session).measured(question, session.describe().caps, spend)
 
 
 def _evaluated(table: list[float], text: str, spend: Spend, redraws: int) -> Any:

@@ -59,14 +59,14 @@ def run(report: Report) -> None:
         ) as session:
             for number in range(first, min(first + TOGETHER, runs)):
                 rho = Fraction(dice.randint(1, 10**6), 10 ** dice.randint(4, 9))
-                before = session.spent
+                before = session.budget.spent
                 with _begun(session, rho, number) as began:
                     taken, denied = _steps(began, dice, rho)
                     spent = sum((cost for _, cost in began.charges()), Fraction(0))
                     charged = began.rho
                 steps, refused = steps + taken, refused + denied
                 over += spent > charged
-                beyond += session.spent - before > charged
+                beyond += session.budget.spent - before > charged
                 nearest = max(nearest, spent / charged)
     report.fact(
         f"{runs:,} random runs: those that spent more than was charged",

@@ -36,7 +36,7 @@ SQUARE_ROOT = 3.27  # of the greatest border of 1,024, times √(2ρ)
 
 def run(report: Report) -> None:
     with _session(_table(report)) as session:
-        columns = [name for name in session.catalog.private["adult"].schema if name != "id"]
+        columns = [name for name in session.describe().catalog.private["adult"].schema if name != "id"]
         for most, (planned, split) in GOALS.items():
             query = session.workload(gt.workload.marginals(columns, up_to=most))
             begun = time.process_time()
@@ -78,7 +78,7 @@ def _coverage(report: Report, session: Session, columns: list[str]) -> None:
     draws = 100 if report.quick else 2000
     mechanism = mechanism_of(session)
     asked = BoundWorkload.of(
-        gt.workload.marginals(columns[3:9], up_to=2), session.catalog.private["adult"], Caps(), "add-remove"
+        gt.workload.marginals(columns[3:9], up_to=2), session.describe().catalog.private["adult"], Caps(), "add-remove"
     )
     for name, spend in (("Gaussian", Spend(rho=Fraction(RHO))), ("Laplace", Spend(epsilon=Fraction(1)))):
         made = measured(asked, spend, "rms")

@@ -33,6 +33,8 @@ from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.ledger import Ledger
 from giveortake.ledger.opening import opened
 from giveortake.session import Session, storage
+from giveortake.session.releases import released_tables
+from giveortake.session.session import mechanism_of
 from giveortake.session.storage import Spool
 from kill_findings import Found, arguments
 from recorded_entropy import recorded_system
@@ -106,7 +108,7 @@ def weighed(session: Session, _key: str | None) -> Iterator[Any]:
 
 def profiled(session: Session, key: str | None) -> Iterator[Any]:
     profile = session.profile(by=["r"], columns=["x"], most_rows=50).answer(epsilon=1, key=key)
-    yield [plain(answer) for answer in session.release_tables(profile.release_id)]
+    yield [plain(answer) for answer in released_tables(mechanism_of(session), profile.release_id)]
 
 
 def synthesised(session: Session, key: str | None) -> Iterator[Any]:

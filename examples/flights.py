@@ -42,7 +42,7 @@ print(answer)
 # %%
 truth = flights.dropna(subset="tailnum").groupby("month").size()
 near = [abs(n / truth[month] - 1) for month, n in zip(answer["month"], answer["departures"].values, strict=True)]
-print(f"the furthest month is {max(near):.1%} off; left to spend: ε = {s.affordable}")
+print(f"the furthest month is {max(near):.1%} off; left to spend: ε = {s.budget.affordable}")
 
 # %%
 saved = gt.plot.save(answer.plot(title="Departures by month, ε = 2 for an aircraft"), "flights.svg")

@@ -61,7 +61,7 @@ def ask(address):
         print(question.quote(epsilon="0.25"))
         answer = question.answer(epsilon="0.25")
         print(answer)
-        print(f"left to Ann: ε = {ann.affordable}; to Bob: ε = {bob.affordable}")
+        print(f"left to Ann: ε = {ann.budget.affordable}; to Bob: ε = {bob.budget.affordable}")
         return answer
 
 

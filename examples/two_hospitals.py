@@ -34,7 +34,7 @@ south = gt.protect(folder / "south.csv", ledger=gt.ledger.at(ledger, population=
 # %%
 first = north.sql("SELECT COUNT(*) AS stays, AVG(days) AS mean FROM north").answer(epsilon="0.4")
 print(first)
-print(f"left to the north: ε = {north.affordable}; to the south: ε = {south.affordable}")
+print(f"left to the north: ε = {north.budget.affordable}; to the south: ε = {south.budget.affordable}")
 
 # %%
 second = south.sql("SELECT COUNT(DISTINCT patient) AS patients FROM south").answer(epsilon="0.4")

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, final
 
+from giveortake.answers import Answer
 from giveortake.codec import stored
 from giveortake.compile import Caps, Measurement, Spend, Terms
 from giveortake.learn.noisy_sums import FitRequest, Fitting
@@ -15,6 +16,7 @@ from giveortake.session import Session
 from giveortake.session.kinds.learning_data import LearningData
 from giveortake.session.kinds.runs import AdaptiveRun, BoundPlan, PlannedRun, Run
 from giveortake.session.quotes import Quote
+from giveortake.session.releases import released_tables
 from giveortake.session.requests import Priced
 from giveortake.session.session import mechanism_of
 
@@ -28,6 +30,11 @@ def ledger_of(session: Session) -> Ledger:
     return mechanism_of(session).ledger
 
 
+def tables_of(session: Session, release_id: str) -> list[Answer]:
+    """All tables of a release."""
+    return list(released_tables(mechanism_of(session), release_id))
+
+
 def line_of(quote: Quote, *columns: str) -> dict[str, Any]:
     """The line of a table in the quote of a workload, by its columns."""
     (line,) = (line for line in quote.lines if line["of"] == "n" and set(line["table"]) == set(columns))
@@ -37,7 +44,7 @@ def line_of(quote: Quote, *columns: str) -> dict[str, Any]:
 def measured(session: Session, text: str, spend: Spend, caps: Caps | None = None) -> Measurement:
     """The measurement that such a spend buys, under the custodian's caps unless others are stated."""
     mechanism = mechanism_of(session)
-    return mechanism.measured(session.sql(text).question, caps or session.caps, spend)
+    return mechanism.measured(session.sql(text).question, caps or session.describe().caps, spend)
 
 
 @final

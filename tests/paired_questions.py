@@ -199,7 +199,7 @@ PAIRS: list[tuple[str, Callable[[], Any]]] = [
             .agg(
                 n=gt.count(),
                 share=gt.count() / gt.over("sum", gt.count()),
-                index=gt.over("rank", order_by=gt.count(), descending=True),
+                place=gt.over("rank", order_by=gt.count(), descending=True),
                 s=gt.over("sum", gt.maximum("age"), by="paid", order_by="region", rows=(2, 1)),
                 l=gt.over("lag", gt.count(), order_by="region", places=2),
                 q=gt.over("ntile", order_by=gt.count(), places=4),

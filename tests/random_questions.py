@@ -287,7 +287,7 @@ def outcome(session: Session, text: str) -> str:
     finds_keys: dict[str, Any] = {"key_delta": "1e-9"}
     try:
         question = session.sql(text)
-        caps = {} if session.caps.stated else OF_A_QUESTION[len(text) % len(OF_A_QUESTION)]
+        caps = {} if session.describe().caps.stated else OF_A_QUESTION[len(text) % len(OF_A_QUESTION)]
         question.answer(**_SPEND, **caps, **(finds_keys if question.question.finds_keys else {}))
     except QueryFailed as failed:
         return f"failed: {failed.cause}"

@@ -43,13 +43,13 @@ def s(request: pytest.FixtureRequest, service: Running, tmp_path_factory: pytest
 
 
 def test_a_session_says_what_it_is_about(s: Any) -> None:
-    assert (s.name, s.population) == ("visits", "people of visits")
+    assert (s.name, s.describe().population) == ("visits", "people of visits")
     assert s.budget == gt.PureDP("9/10", unit=gt.unit("person_id"))
-    assert list(s.catalog.private["visits"].schema) == ["person_id", "region", "reason", "amount"]
+    assert list(s.describe().catalog.private["visits"].schema) == ["person_id", "region", "reason", "amount"]
     assert "visits" in repr(s)
     assert re.search(r"\n  [\d.]+ % of the budget is used; a pure ε of up to [\d.]+ is left", repr(s))
-    assert s.caps.rows_per_person == 4
-    assert str(s.caps).startswith("at most 4 rows of a person")
+    assert s.describe().caps.rows_per_person == 4
+    assert str(s.describe().caps).startswith("at most 4 rows of a person")
 
 
 def test_quotes_are_quotes(s: Any) -> None:
@@ -67,22 +67,22 @@ def test_quotes_are_quotes(s: Any) -> None:
 
 
 def test_an_answer_can_be_asked_again_for_free_and_refined(s: Any) -> None:
-    spent = s.spent
+    spent = s.budget.spent
     first = s.sql(COUNT).answer(epsilon=Fraction(1, 20), key="once")
     assert isinstance(first, gt.answers.Answer)
-    assert s.spent == spent + Fraction(1, 20)
+    assert s.budget.spent == spent + Fraction(1, 20)
     again = s.sql(COUNT).answer(epsilon="0.05", key="once")
     assert (again.to_dict(), again.release_id) == (first.to_dict(), first.release_id)
-    assert s.spent == spent + Fraction(1, 20)
+    assert s.budget.spent == spent + Fraction(1, 20)
     refined = first.refine(epsilon="0.05")
     assert refined.guarantee == gt.PureDP("0.1", unit=gt.unit("person_id"))
-    assert s.spent == spent + Fraction(1, 10)
+    assert s.budget.spent == spent + Fraction(1, 10)
     elsewhere = s.sql(COUNT).answer(epsilon="0.05", key="in another window")  # free, and no other release
     assert elsewhere.release_id == first.release_id
     assert elsewhere.refine(epsilon="0.05").to_dict() == refined.to_dict()
-    assert s.spent == spent + Fraction(1, 10), "both refine what was paid for, which is paid for once"
-    assert s.remaining == Fraction(9, 10) - s.spent
-    assert s.affordable == s.remaining
+    assert s.budget.spent == spent + Fraction(1, 10), "both refine what was paid for, which is paid for once"
+    assert s.budget.left == Fraction(9, 10) - s.budget.spent
+    assert s.budget.affordable == s.budget.left
 
 
 def test_frames_ask_what_sql_asks(s: Any) -> None:
@@ -102,10 +102,10 @@ def test_a_sum_of_sixty_columns_is_asked_as_any_other(s: Any) -> None:
 
 
 def test_several_questions_have_one_charge(s: Any) -> None:
-    spent = s.spent
+    spent = s.budget.spent
     batch = s.batch([COUNT, s.sql(MEAN)])
     quote = batch.quote(epsilon="0.04")
-    assert (quote.kind, quote.admitted, quote.cost, s.spent) == (
+    assert (quote.kind, quote.admitted, quote.cost, s.budget.spent) == (
         "batch",
         True,
         gt.PureDP("0.04", unit=gt.unit("person_id")),
@@ -115,7 +115,7 @@ def test_several_questions_have_one_charge(s: Any) -> None:
     assert [len(each) for each in answers] == [6, 6]
     assert answers[0].release_id == answers[1].release_id
     assert s.releases(newest_first=True)[0].tables == 2
-    assert s.spent == spent + Fraction(1, 25)
+    assert s.budget.spent == spent + Fraction(1, 25)
 
 
 def test_a_stream_is_read_in_parts_and_again(s: Any) -> None:
@@ -157,7 +157,7 @@ def test_profiles_tell_caps(s: Any) -> None:
     assert profile.caps()["rows_per_person"] >= 1
     assert profile.left_out(rows_per_person=4).low is not None
     assert s.sql(COUNT).quote(epsilon="0.1").left_out.profiled
-    spent = s.spent
+    spent = s.budget.spent
     (again,) = s.profiles()  # paid for, and free
     assert (again.counts, again.release_id, again.notes) == (profile.counts, profile.release_id, ())
     assert s.release(profile.release_id).counts == profile.counts
@@ -166,7 +166,7 @@ def test_profiles_tell_caps(s: Any) -> None:
     assert read["rows_to"].values[-1] is None  # nobody has said how many rows a person has at most
     assert tuple(read["people"].values) == profile.counts[0]
     assert s.release_record(profile.release_id).description == "profile of visits: rows of a person"
-    assert (s.spent, s.given) == (spent, 0)
+    assert (s.budget.spent, s.budget.given) == (spent, 0)
 
 
 def test_what_was_asked_is_listed_and_read_again(s: Any) -> None:
@@ -235,7 +235,7 @@ def test_what_only_works_beside_the_data_is_refused_by_name(service: Running) ->
         for ask, error in NOT_FROM_AFAR:
             with pytest.raises(error):
                 ask(remote)
-        assert remote.spent == 0 or remote.history()[-1].kind != "reserved"
+        assert remote.budget.spent == 0 or remote.history()[-1].kind != "reserved"
 
 
 def test_threads_have_connections_of_their_own_and_none_is_left_open(
@@ -253,7 +253,7 @@ def test_threads_have_connections_of_their_own_and_none_is_left_open(
 
     def ask(remote: Any) -> str:
         at_once.wait()
-        return str(remote.budget if remote.spent >= 0 else None)
+        return str(remote.budget if remote.budget.spent >= 0 else None)
 
     with gt.connect(service.address, token=service.tokens["eve"]) as remote:
         with ThreadPoolExecutor(3) as threads:
@@ -264,7 +264,7 @@ def test_threads_have_connections_of_their_own_and_none_is_left_open(
         waiting, go_on = threading.Event(), threading.Event()
 
         def ask_and_stay() -> None:
-            assert remote.spent >= 0
+            assert remote.budget.spent >= 0
             waiting.set()
             go_on.wait(LONGEST)
 

@@ -44,7 +44,7 @@ def named_and_priced(mode: Mode) -> dict[str, list[str]]:
 
 def _name_and_price(query: Query[Answer], spend: str) -> list[str]:
     mechanism = mechanism_of(query.session)
-    made = mechanism.measured(query.question, query.session.caps, SPENDS[spend])
+    made = mechanism.measured(query.question, query.session.describe().caps, SPENDS[spend])
     stated: Any = {spend: getattr(SPENDS[spend], spend), "key_delta": KEYS}
     terms = Terms.of(stated | {"n": 1000})
     quote = mechanism.quote(query.request, terms)

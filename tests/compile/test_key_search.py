@@ -159,10 +159,10 @@ def test_weights_have_no_price_in_epsilon_and_the_quote_says_so() -> None:
         weighted, pure = s.sql(PERSONS).quote(epsilon=1, delta="1e-5"), s.sql(PERSONS).quote(epsilon=1)
         assert ["sum of ε" in str(quote) for quote in (weighted, pure)] == [True, False]
         s.sql(PERSONS).answer(epsilon=1)
-        remaining: Any = s.remaining
+        remaining: Any = s.budget.left
         assert remaining["ε"] > 0
         s.sql(PERSONS).answer(epsilon=1, delta="1e-5")
-        remaining = s.remaining
+        remaining = s.budget.left
         assert remaining["ε"] == 0
 
 
@@ -199,7 +199,7 @@ def test_common_keys_are_found_rare_ones_are_not_and_numbers_are_at_least_one(
         assert sorted(told(answer)["k"]) == sorted({f"key {(row * row) % 7}" for row in range(7)})
         stated = Terms.of(spend).spend
         assert stated is not None
-        selection = mechanism_of(s).measured(asked.question, s.caps, stated).selection
+        selection = mechanism_of(s).measured(asked.question, s.describe().caps, stated).selection
         assert selection is not None
         if selection.decides is not None:
             assert min(told(answer)["n_low"]) >= 1

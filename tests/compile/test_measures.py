@@ -82,7 +82,7 @@ def made(s: Session, text: str, spend: Spend) -> Measurement:
 def plain(s: Session, text: str, spend: Spend) -> Measurement:
     """The same question with every number and every sum by itself, and with equal shares."""
     mechanism, pure = mechanism_of(s), spend.is_pure
-    ready = prepared(s.sql(text).question, s.caps, mechanism.budget.neighbours, pure=pure)
+    ready = prepared(s.sql(text).question, s.describe().caps, mechanism.budget.neighbours, pure=pure)
     return replace(ready, chosen=plain_design(ready.question, ready.stability, pure=pure)).at(spend)
 
 
@@ -225,7 +225,7 @@ def test_a_part_of_a_partition_is_priced_in_its_own_basis() -> None:
         for part in s.partition("k").values():
             answer = part.sql("SELECT AVG(x) AS a FROM t").answer(epsilon="0.1")
             assert answer.cost == gt.PureDP("0.1", neighbours="change-one")
-        assert s.spent["ε"] == Fraction(1, 10)
+        assert s.budget.spent["ε"] == Fraction(1, 10)
 
 
 @all_cases("far", [2**62, 2**63 - 1], ids=["both ends far", "one end farther"])

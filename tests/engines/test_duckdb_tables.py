@@ -173,7 +173,7 @@ def test_no_cell_of_a_pandas_column_of_objects_decides_its_type_or_which_rows_of
         with gt.protect(frame, budget=gt.ApproxDP(10**8, "1e-6"), **said) as s:
             s.sql("SELECT SUM(x) AS n FROM t").answer(epsilon=10**6)
             found = engine_of(s)._connection.execute("SELECT p, x FROM bounded_0").fetchall()
-            return str(s.catalog.private["t"].schema["note"].kind), {row for row in found if row[0] < 200}
+            return str(s.describe().catalog.private["t"].schema["note"].kind), {row for row in found if row[0] < 200}
 
     assert kept([1] * 400) == kept([1] * 400 + [odd, odd])
 
@@ -652,7 +652,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_table_of_every_type_is_asked_about_what_can_be_asked(file: Path) -> None:
     said = {"unit": "u", "budget": gt.PureDP(10**9), "rows_per_person": 1}
     with gt.protect(f"{file}?table=t", **said) as session:  # type: ignore[arg-type]
-        schema = session.catalog.private["t"].schema
+        schema = session.describe().catalog.private["t"].schema
         for number, (kind, (_, domain)) in enumerate(ASKED.items()):
             assert schema[f"c{number}"] == domain, kind
         for number, kind in enumerate(UNASKED, start=len(ASKED)):
@@ -670,4 +670,4 @@ def test_lists_in_a_frame_and_in_a_file_are_left_alone(tmp_path: Path) -> None:
     frame.write_parquet(tmp_path / "t.parquet")
     for source in (frame, tmp_path / "t.parquet"):
         with gt.protect(source, unit="u", budget=gt.PureDP(1), rows_per_person=1) as session:
-            assert list(next(iter(session.catalog.private.values())).schema) == ["u"]
+            assert list(next(iter(session.describe().catalog.private.values())).schema) == ["u"]

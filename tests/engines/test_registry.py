@@ -87,7 +87,7 @@ def test_an_engine_of_another_package_protects_a_table_and_answers_a_count(insta
         assert len(answer) == 4
         exact = exact_integers(measured(session, BY_REGION, SPEND), engine_of(session))
         assert [each.tolist() for each in exact] == [[3, 1, 0, 1]]
-        assert session.spent > 0
+        assert session.budget.spent > 0
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_what_it_cannot_do_is_refused_at_no_cost(text: str, install: Install, ad
         for ask in (session.sql(text).quote, session.sql(text).answer):
             with pytest.raises(QueryRefused):
                 ask(epsilon=1, **({"key_delta": "1e-9"} if "note, " in text else {}))
-        assert session.spent == 0
+        assert session.budget.spent == 0
 
 
 def test_a_table_that_changed_is_noticed(install: Install, address: str) -> None:
@@ -350,14 +350,14 @@ def _rounded(times: int) -> str:
 
 def _require_refused_for_free(session: Session, text: str, why: str) -> None:
     engine = engine_of(session)
-    before = session.spent
+    before = session.budget.spent
     query = session.sql(text)
     for ask in (query.quote, query.answer, query.stream):
         with pytest.raises(QueryRefused, match=why):
             ask(epsilon=1)
     with pytest.raises(QueryRefused, match=why):
         session.batch([query]).answer(epsilon=1)
-    assert session.spent == before
+    assert session.budget.spent == before
     assert engine.unchanged()
 
 

@@ -326,10 +326,10 @@ def test_an_answer_of_more_noisy_numbers_than_are_computed_is_refused_at_no_cost
     domains = {"k": list(range(1000)), "m": list(range(100)), "x": (0, 1)}
     table = pl.DataFrame({"p": [1], "k": [1], "m": [1], "x": [0.5]})
     with protect(table, domains=domains) as s:
-        before = s.spent
+        before = s.budget.spent
         with pytest.raises(QueryRefused):
             s.sql("SELECT k, m, MEDIAN(x) AS a FROM t GROUP BY k, m").answer(epsilon=1)
-        assert s.spent == before
+        assert s.budget.spent == before
         assert "100,000" in str(s.sql("SELECT k, m, COUNT(*) AS n FROM t GROUP BY k, m").quote(epsilon=1).keys)
 
 

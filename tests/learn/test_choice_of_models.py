@@ -54,15 +54,15 @@ def test_every_fit_and_every_score_is_charged_and_the_best_is_found() -> None:
         found = select(s, candidates(), mu=2, clip=2)
         assert found.best.features == ["x"]
         assert [each.kind for each in s.history()].count("reserved") == 4
-        assert float(s.spent) == pytest.approx(2 * 1 + 2 * 4)
+        assert float(s.budget.spent) == pytest.approx(2 * 1 + 2 * 4)
         truth = 1 - 0.08 / 2
         assert found.scores[1].value == pytest.approx(truth, abs=0.02)  # ten deviations of the noise
         assert found.scores[0].value < found.scores[1].value - 3 * found.scores[0].deviation
-        spent = s.spent
+        spent = s.budget.spent
         assert [each.value for each in select(s, candidates(), mu=2, clip=2).scores] == [
             each.value for each in found.scores
         ]
-        assert s.spent == spent
+        assert s.budget.spent == spent
 
 
 def test_a_person_is_held_out_with_all_rows_and_never_fitted_to(monkeypatch: pytest.MonkeyPatch) -> None:

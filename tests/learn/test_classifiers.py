@@ -77,9 +77,9 @@ def test_a_fit_learns_is_charged_once_and_free_when_it_is_asked_again(learner: A
         model = made(learner).fit(s)
         assert model.score(ROWS, ROWS[model.target]) > 0.75
         assert [each.kind for each in s.history()].count("reserved") == 1
-        spent = s.spent
+        spent = s.budget.spent
         again = made(learner).fit(s)
-        assert s.spent == spent
+        assert s.budget.spent == spent
         assert np.array_equal(again.predict(ROWS), model.predict(ROWS))
         assert model.target in model.card().to_html()
         read = learner.from_json(model.to_json())
@@ -114,9 +114,9 @@ def test_an_interrupted_fit_goes_on_without_new_noise(learner: Any, monkeypatch:
         monkeypatch.setattr(engine, "vectors", interrupted)
         with suppress(KeyboardInterrupt):
             made(learner).fit(s)
-        spent = s.spent
+        spent = s.budget.spent
         made(learner).fit(s)
-        assert s.spent == spent
+        assert s.budget.spent == spent
         assert calls[0] == passes + 1  # what was drawn before was not drawn again
 
 

@@ -37,9 +37,9 @@ def test_clusters_are_found_kept_and_free_when_they_are_asked_for_again() -> Non
     spend = SPEND | {"epsilon": 6}  # with 1, noise moves a centre by more than 3 in a few of a hundred runs
     with session() as s:
         model = KMeans(features=["x", "y"], n_clusters=3, **spend).fit(s)
-        spent = s.spent
+        spent = s.budget.spent
         again = KMeans(features=["x", "y"], n_clusters=3, **spend).fit(s)
-        assert s.spent == spent
+        assert s.budget.spent == spent
     assert np.array_equal(again.cluster_centers_, model.cluster_centers_)
     nearest = np.abs(model.cluster_centers_[:, None, :] - CENTRES[None]).max(axis=2).min(axis=0)
     assert nearest.max() < 3

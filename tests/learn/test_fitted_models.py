@@ -107,13 +107,13 @@ def test_learners_without_a_target_take_values_by_name_and_have_what_was_release
 
 
 def test_columns_that_cannot_be_learned_from_are_refused_by_name_at_no_cost(session: Session) -> None:
-    spent = session.spent
+    spent = session.budget.spent
     with pytest.raises(InvalidParameter, match="day"):
         LogisticRegression("churn", ["day"], **SPEND).fit(session)
     with pytest.raises(InvalidParameter) as error:
         gt.learn.moments(session, "amount", **SPEND)
     assert (error.value.name, error.value.hint) == ("columns", '["amount"]')
-    assert session.spent == spent
+    assert session.budget.spent == spent
 
 
 def test_the_axis_of_shapes_reaches_beyond_every_band(shapes: Any) -> None:

@@ -61,9 +61,9 @@ def test_false_hypotheses_are_seen_and_true_ones_are_not() -> None:
         assert goodness_of_fit(one).p_value < 0.001
         assert goodness_of_fit(one, {"a": 5, "b": 3, "c": 2}).p_value > 1e-4
         assert goodness_of_fit(one, [5, 3, 2]) == goodness_of_fit(Contingency.from_json(one.to_json()), [5, 3, 2])
-        spent = s.spent
+        spent = s.budget.spent
         made = gt.learn.moments(s, mu=3)  # what is checked below is nine deviations away
-        assert s.spent == spent + 9
+        assert s.budget.spent == spent + 9
         assert anova(made, "x", "group").p_value < 0.001
         assert anova(made, "x", "coin").p_value > 1e-4
         found = difference_of_means(made, "y", "smokes")
@@ -71,7 +71,7 @@ def test_false_hypotheses_are_seen_and_true_ones_are_not() -> None:
         assert found.estimate == pytest.approx(y[SMOKES].mean() - y[~SMOKES].mean(), abs=0.3)
         assert correlation(made, "x", "y").p_value < 0.001
         assert correlation(made, "x", "y").estimate == pytest.approx(0.33, abs=0.1)
-        assert s.spent == spent + 9
+        assert s.budget.spent == spent + 9
 
 
 def test_rows_without_a_declared_category_are_in_no_group() -> None:
@@ -175,7 +175,7 @@ def test_what_cannot_be_tested_is_refused() -> None:
         for columns in (["x"], "group", [], ["group", "group"], ["group", "smokes", "coin"]):
             with pytest.raises(InvalidParameter):
                 contingency(s, columns, mu=1)
-        assert not s.spent
+        assert not s.budget.spent
         one, two = contingency(s, ["group"], mu=1), contingency(s, ["group", "smokes"], mu=1)
         made = gt.learn.moments(s, mu=1)
         bad: list[Any] = [

@@ -39,10 +39,10 @@ def test_a_regression_predicts_nearly_as_well_as_least_squares_and_is_one_charge
     with session() as s:
         model = LinearRegression("y", mu=1)
         quote = model.quote(s, n=N)
-        assert not s.spent
+        assert not s.budget.spent
         assert 0 < quote.facts["noise_to_signal"] < 0.01
         assert model.fit(s) is model
-        assert s.spent == 1
+        assert s.budget.spent == 1
         design = np.column_stack([np.ones(N), X, Z, KIND == 1, KIND == 2]).astype(float)
         best = 1 - np.var(Y - design @ np.linalg.lstsq(design, Y, rcond=None)[0]) / np.var(Y)
         assert model.score(ROWS, Y) > best - 0.01
@@ -51,7 +51,7 @@ def test_a_regression_predicts_nearly_as_well_as_least_squares_and_is_one_charge
         assert model.model_.names == ["x", "z", "kind=b", "kind=c"]
         tuned = Ridge("y", mu=1, penalty=0).fit(s)
         stiff = Ridge("y", mu=1, penalty=10**7).fit(s)
-        assert s.spent == 1  # the penalty decides nothing that is measured
+        assert s.budget.spent == 1  # the penalty decides nothing that is measured
         assert tuned.coef_ == pytest.approx(model.coef_, abs=0.05)
         assert np.abs(stiff.coef_).max() < 0.05
         assert model.model_.followed == (5, 5)
@@ -101,7 +101,7 @@ def test_coefficients_have_intervals_where_they_were_paid_for_and_none_elsewhere
     with session(unit="who", rows_per_person=2) as s:
         with pytest.raises(QueryRefused):  # several rows a person
             LinearRegression("y", mu=1, intervals=True).fit(s)
-        assert not s.spent
+        assert not s.budget.spent
         assert LinearRegression("y", mu=2).fit(s).score(ROWS, Y) > 0.7
 
 
@@ -159,7 +159,7 @@ def test_what_cannot_be_learned_is_refused_at_no_cost() -> None:
             assert error.value.name == name
         with pytest.raises(NotFitted):
             LinearRegression("y").predict(ROWS)
-        assert not s.spent
+        assert not s.budget.spent
     with session(domains=DOMAINS | {"x": (1, 1)}) as s, pytest.raises(InvalidParameter, match="constant"):
         LinearRegression("y", ["x"], mu=1).fit(s)
     with session(domains={"y": (-12, 20)}) as s, pytest.raises(InvalidParameter):  # no bounds

@@ -150,7 +150,7 @@ def test_every_engine_has_the_same_moments(name: str, request: pytest.FixtureReq
 def test_what_follows_from_moments_is_near_what_rows_would_say() -> None:
     with session(MANY) as s:
         made = gt.learn.moments(s, mu=2)
-        assert s.spent == 4
+        assert s.budget.spent == 4
         design = np.column_stack([np.ones(N), X, MANY["y"], CITY == 1, CITY == 2]).astype(float)
         assert made.n == pytest.approx(N, abs=8 * made.noise)
         assert made.xtx == pytest.approx(design.T @ design, abs=200 * made.noise)
@@ -171,7 +171,7 @@ def test_what_follows_from_moments_is_near_what_rows_would_say() -> None:
         assert np.array_equal(read.ridge("y").weights, model.weights)
         assert read.guarantee == made.guarantee == gt.GaussianDP(2)
         assert "city=b" in repr(made)
-        assert s.spent == 4
+        assert s.budget.spent == 4
 
 
 def test_principal_components_are_those_of_the_covariance_and_noise_is_marked() -> None:
@@ -187,9 +187,9 @@ def test_principal_components_are_those_of_the_covariance_and_noise_is_marked() 
         assert np.array_equal(again.transform(MANY.head(3)), shown)
         assert again.get_params()["n_components"] == 3
         assert "?" not in repr(fitted.model_)
-        spent = s.spent
+        spent = s.budget.spent
         fewer = gt.learn.PCA(features=["x", "y", "city"], n_components=1, mu=2).fit(s)
-        assert s.spent == spent  # how many are asked for decides nothing that is measured
+        assert s.budget.spent == spent  # how many are asked for decides nothing that is measured
         assert np.array_equal(fewer.components_[0], fitted.components_[0])
         noisy = gt.learn.PCA(features=["x", "y"], n_components=2, mu="1/5000").fit(s)
         assert "may be noise" in repr(noisy.model_)
@@ -215,7 +215,7 @@ def test_what_has_no_moments_is_refused_at_no_cost() -> None:
             gt.learn.moments(s, mu=1, clip=3)
         with pytest.raises(InvalidParameter, match="columns"):
             gt.learn.PCA(n_components=9, mu=1).fit(s)
-        assert not s.spent
+        assert not s.budget.spent
         made = gt.learn.moments(s, mu=1)
         for target, features in (("nothing", None), ("city", None), ("y", ["y", "x"]), ("y", ["x", "x"]), ("y", [])):
             with pytest.raises(InvalidParameter):

@@ -187,7 +187,7 @@ def test_every_engine_computes_gradients_to_the_last_step(name: str, request: py
         if name != "duckdb":
             with pytest.raises(QueryRefused):  # whose statements others see
                 output_perturbation(s, "bought", ["x"], regularisation=1, mu=1)
-            assert not s.spent
+            assert not s.budget.spent
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
@@ -230,12 +230,12 @@ def test_a_fit_learns_is_charged_once_and_reads_back_from_json() -> None:
     rows = table(some(4_000)).drop("who").with_columns(bought=pl.col("x") > 0.2)
     with session(rows) as s:
         made = output_perturbation(s, "bought", ["x", "c"], regularisation=200, passes=12, mu=1)
-        assert float(s.spent) == pytest.approx(1)
+        assert float(s.budget.spent) == pytest.approx(1)
         assert (made.predict(rows) == rows["bought"].to_numpy()).mean() > 0.85
         assert made.deviation == pytest.approx(1.16 * 3**0.5 / 200, rel=0.05)
         again = output_perturbation(s, "bought", ["x", "c"], regularisation=200, passes=12, mu=1)
         assert np.array_equal(again.coefficients, made.coefficients)
-        assert float(s.spent) == pytest.approx(1)
+        assert float(s.budget.spent) == pytest.approx(1)
         read = PerturbedModel.from_json(made.to_json())
         assert np.array_equal(read.predict_proba(rows), made.predict_proba(rows))
         huber = output_perturbation(s, "y", ["x"], regularisation=100, passes=12, loss="huber", mu=1)
@@ -266,7 +266,7 @@ def test_what_has_no_bound_is_refused_at_no_cost() -> None:
         for wrong in wrongs:
             with pytest.raises(InvalidParameter):
                 output_perturbation(s, "bought", ["x"], **{"regularisation": 1, "mu": 1} | wrong)
-        assert not s.spent
+        assert not s.budget.spent
 
 
 def test_no_row_is_in_two_categories_whatever_python_tells_apart() -> None:

@@ -59,10 +59,10 @@ def test_a_descent_learns_is_charged_once_and_kept() -> None:
         declared = events.Repeated(events.Subsampled(events.Gaussian(CALIBRATED), Fraction(1, 4)), 12)
         alone = gt.accounting.filter(gt.ApproxDP(8, "1e-5"))
         alone.charge(declared)
-        assert s.remaining == alone.remaining
-        spent = s.spent
+        assert s.budget.left == alone.remaining
+        spent = s.budget.spent
         again = sgd(s, "bought", ["x"], **USUAL)
-        assert s.spent == spent
+        assert s.budget.spent == spent
         assert np.array_equal(again.path, made.path)
         assert np.array_equal(Descent.from_json(made.to_json()).predict(ROWS), made.predict(ROWS))
         prices = sgd(s, "price", ["x"], loss="squared", **USUAL | {"learning_rate": 1.0})

@@ -88,25 +88,25 @@ def test_the_price_comes_from_the_tolerance_and_a_bound_that_is_public_or_releas
     with session() as s:
         with pytest.raises(QueryRefused, match="nothing public"):
             statistical_query(s, "x", tolerance="0.01")
-        assert not s.spent
+        assert not s.budget.spent
         count = gt.answers.Estimate(N, N - 50, N + 50)
         one = statistical_query(s, "x", tolerance="0.01", n=N)
-        first = s.spent
+        first = s.budget.spent
         statistical_query(s, "x", tolerance="0.02", n=N)
-        assert (s.spent - first) == pytest.approx(first / 4, rel=0.05)
+        assert (s.budget.spent - first) == pytest.approx(first / 4, rel=0.05)
         assert one.low <= one.value <= one.high
         assert one.value == pytest.approx(TABLE["x"].mean(), abs=0.05)
         statistical_query(s, "x", tolerance="0.05", n=count)
         statistical_query(s, "x", tolerance="0.05", n=gt.learn.moments(s, ["x"], mu=1))
-        spent = s.spent
+        spent = s.budget.spent
         assert statistical_query(s, "x", tolerance="0.01", n=N) == one
-        assert s.spent == spent
+        assert s.budget.spent == spent
         with pytest.raises(BudgetExceeded):
             statistical_query(s, "x", tolerance="0.000001", n=N)
         for tolerance, asked in (("2", "x"), ("0.01", gt.col("x") / (gt.col("age") - 20))):
             with pytest.raises((InvalidParameter, QueryRefused)):
                 statistical_query(s, asked, tolerance=tolerance, n=N)
-        assert s.spent == spent
+        assert s.budget.spent == spent
     with session(unit="who", rows_per_person=2, budget=gt.ApproxDP(20, "1e-6")) as s:
         s.profile().answer(epsilon=1)
         found = statistical_query(s, "x", tolerance="0.05")

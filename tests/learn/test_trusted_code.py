@@ -71,9 +71,9 @@ def test_what_names_a_fit_is_what_the_custodian_calls_the_code() -> None:
         made = sgd(s, "bought", ["x"], loss="logistic@1", **USUAL)
         assert (made.predict(ROWS) == ROWS["bought"].to_numpy()).mean() > 0.7
         assert "logistic@1" in str(made.card())
-        spent = s.spent
+        spent = s.budget.spent
         again = sgd(s, "bought", ["x"], loss="logistic@1", **USUAL)
-        assert (s.spent, reserved(s)) == (spent, 1)
+        assert (s.budget.spent, reserved(s)) == (spent, 1)
         assert np.array_equal(again.path, made.path)
         sgd(s, "bought", ["x"], loss="logistic@2", **USUAL)
         assert reserved(s) == 2

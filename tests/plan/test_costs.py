@@ -216,7 +216,7 @@ def test_half_a_character_is_refused_at_no_cost_in_sql_and_in_frames() -> None:
             with pytest.raises(QueryRefused, match="character"):
                 s.table("t").filter(gt.col("k") == half)
         assert s.sql("SELECT COUNT(*) AS n FROM t WHERE k = '\U0001f642'").answer(epsilon="0.5").value is not None
-        assert s.spent == 0.5
+        assert s.budget.spent == 0.5
 
 
 COUNT = Aggregate(AggregateKind.COUNT_ROWS)

@@ -187,7 +187,7 @@ def test_whoever_comes_after_a_revocation_is_not_told_what_was_found_before_it()
                 await asyncio.sleep(0)
             return found
 
-        service = Service(SimpleNamespace(), SimpleNamespace(ask=ask), {})  # type: ignore[arg-type]  # (nothing else)
+        service = Service(SimpleNamespace(jobs=1), SimpleNamespace(ask=ask), {})  # type: ignore[arg-type]  # (nothing else)
         early, beside = await comes(), await comes()
         assert len(asked) == 1  # one look is enough for both
         service.expire_tokens()
@@ -216,7 +216,7 @@ def test_a_token_is_believed_for_half_a_second_and_then_looked_up_again(monkeypa
         return {"principal": analyst if now[0] < TOKEN_TTL else None}, b""
 
     async def run() -> None:
-        service = Service(SimpleNamespace(), SimpleNamespace(ask=ask), {})  # type: ignore[arg-type]  # (nothing else)
+        service = Service(SimpleNamespace(jobs=1), SimpleNamespace(ask=ask), {})  # type: ignore[arg-type]  # (nothing else)
         for moment, let_in, so_far in ((0.0, True, 1), (0.99 * TOKEN_TTL, True, 1), (TOKEN_TTL, False, 2)):
             now[0] = moment
             assert (await service.authenticate("token") is not None, looks[0]) == (let_in, so_far)

@@ -71,7 +71,7 @@ def test_a_promise_that_was_changed_is_told_as_it_is_now(service: Running) -> No
         found = service.call("ida", "GET", AT).json()
         assert found["budget"].startswith("ε = 0.02, δ = 1e-9")
         assert found["standing"]["budget"].startswith("ε = 0.02, δ = 1e-9")
-        assert session.budget == ApproxDP("0.02", "1e-9", unit=gt.unit("person_id"))
+        assert session.budget.granted == ApproxDP("0.02", "1e-9", unit=gt.unit("person_id"))
         assert "ApproxDP('0.02'" in repr(session)
         now = session.sql(COUNT).quote(epsilon="0.001").share
         assert share is not None

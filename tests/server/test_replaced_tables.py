@@ -31,7 +31,7 @@ def test_a_table_that_got_a_new_version_elsewhere_is_opened_anew_by_the_next_que
     (table,) = replaced.folder.glob("visits.csv")
     table.write_text(table.read_text() + table.read_text().splitlines()[1] + "\n")
     with from_toml(replaced.folder / "giveortake.toml") as session:
-        assert session.version == "2"
+        assert session.describe().version == "2"
     for key in ("after", "later"):
         found = replaced.answer("bob", COUNT, key, epsilon="1/10")
         assert found.status_code == 200, found.text

@@ -71,7 +71,7 @@ def test_a_run_is_charged_once_as_what_it_is_and_keeps_what_it_draws(session: Se
         run.settle()
     (reserved,) = [entry for entry in session.history() if entry.kind == "reserved"]
     assert reserved.content["event"] == codec.write(events.ZCDP(RHO))
-    assert session.spent == RHO
+    assert session.budget.spent == RHO
     assert [entry.kind for entry in session.history()][-4:] == ["drawn", "drawn", "drawn", "settled"]
     assert isinstance(run.steps[1], Choice)
     assert run.steps[1].names == (("a",), ("a", "b"))[place]
@@ -111,14 +111,14 @@ def test_an_interrupted_run_stays_charged_and_goes_on_without_new_noise(tmp_path
             first = run.measure((A,), RHO / 4, residual=False)
             run.select([(A,), (A, B)], _offers(), RHO / 4)
             raise KeyboardInterrupt
-        assert session.spent == RHO
+        assert session.budget.spent == RHO
         drawn = [step.names for step in run.steps]
     with _session(**more) as session, begun(_run(session)) as again:
         assert [step.names for step in again.steps] == drawn
         kept = again.steps[0]
         assert isinstance(kept, NoisyTable)
         assert np.array_equal(kept.steps, first.steps)
-        assert session.spent == RHO
+        assert session.budget.spent == RHO
         assert again.left == run.left
         again.settle()
 
@@ -148,7 +148,7 @@ def test_a_run_that_has_ended_reads_no_row_and_draws_nothing(session: Session, m
         assert np.array_equal(kept.steps, first.steps)
         with pytest.raises(MechanismSpent, match="has ended"):
             again.measure((A,), RHO / 4, residual=False)
-    assert session.spent == RHO
+    assert session.budget.spent == RHO
 
 
 def test_what_fails_is_counted_and_tells_nothing_of_rows(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +161,7 @@ def test_what_fails_is_counted_and_tells_nothing_of_rows(session: Session, monke
     assert "Anna" not in str(failed.value)
     assert failed.value.__context__ is None
     assert [entry.kind for entry in session.history()][-1] == "defect"
-    assert session.spent == RHO
+    assert session.budget.spent == RHO
 
 
 def test_without_a_cap_on_the_rows_of_a_person_a_run_is_refused_at_no_cost() -> None:

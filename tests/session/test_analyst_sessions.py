@@ -13,6 +13,7 @@ import pytest
 import giveortake as gt
 from giveortake.errors import AccessDenied, BudgetExceeded, LedgerMismatch, NotFound
 from giveortake.session import Session
+from giveortake.session.session import session_as_now
 from inside import ledger_of
 from small_session import COUNT, small_session
 
@@ -35,13 +36,13 @@ def s(book: gt.ledger.Ledger) -> Any:
 
 def test_each_asks_within_their_own_budget_and_sees_their_own_alone(s: Session) -> None:
     ann, bob = s.as_analyst("ann"), s.as_analyst("bob")
-    assert (ann.analyst, ann.budget, bob.budget) == (
+    assert (ann.describe().analyst, ann.budget.granted, bob.budget.granted) == (
         "ann",
-        gt.PureDP(3, unit=s.budget.unit),
-        gt.PureDP(2, unit=s.budget.unit),
+        gt.PureDP(3, unit=s.budget.granted.unit),
+        gt.PureDP(2, unit=s.budget.granted.unit),
     )
     told = ann.sql(COUNT).answer(epsilon=1)
-    assert (ann.spent, bob.spent) == (1, 0)
+    assert (ann.budget.spent, bob.budget.spent) == (1, 0)
     assert [each.id for each in ann.releases()] == [told.release_id]
     assert bob.releases() == []
     with pytest.raises(NotFound):
@@ -49,7 +50,7 @@ def test_each_asks_within_their_own_budget_and_sees_their_own_alone(s: Session) 
     with pytest.raises(NotFound):
         bob.releases(after=told.release_id)
     with pytest.raises(NotFound):
-        bob.refine(told.release_id or "", epsilon=1)
+        bob.release(told.release_id or "").refine(epsilon=1)
     assert bob.sql(COUNT).answer(epsilon=1).release_id != told.release_id  # drawn anew, and paid by bob
     with pytest.raises(BudgetExceeded):
         bob.sql(TOTAL).answer(epsilon="1.1")
@@ -77,7 +78,7 @@ def test_who_is_unknown_or_revoked_is_refused_as_the_ledger_does(s: Session, boo
 
 def test_an_analyst_speaks_for_nobody_else(s: Session) -> None:
     ann = s.as_analyst("ann")
-    assert ann.as_analyst("ann").analyst == "ann"
+    assert ann.as_analyst("ann").describe().analyst == "ann"
     with pytest.raises(AccessDenied):
         ann.as_analyst("bob")
 
@@ -91,10 +92,10 @@ def test_closing_an_analysts_session_closes_nothing(s: Session) -> None:
 def test_the_same_promise_as_if_the_session_had_been_opened_for_the_analyst(book: gt.ledger.Ledger, s: Session) -> None:
     with small_session(ledger=book, budget=gt.PureDP(100), analyst="ann", population="people of data") as opened:
         handed = s.as_analyst("ann")
-        assert (opened.budget, opened.affordable) == (handed.budget, handed.affordable)
+        assert (opened.budget, opened.budget.affordable) == (handed.budget, handed.budget.affordable)
         first = opened.sql(COUNT).answer(epsilon=1, key="k")
         assert handed.sql(COUNT).answer(epsilon=1, key="k").to_dict() == first.to_dict()
-        assert handed.spent == 1
+        assert handed.budget.spent == 1
 
 
 def test_pooled_analysts_share_the_budget_of_the_people(book: gt.ledger.Ledger) -> None:
@@ -103,7 +104,7 @@ def test_pooled_analysts_share_the_budget_of_the_people(book: gt.ledger.Ledger) 
         book.analyst("ann", datasets=["data"])
         ann = s.as_analyst("ann")
         ann.sql(COUNT).answer(epsilon=1)
-        assert (ann.budget, ann.remaining, s.remaining) == (s.budget, 2, 2)
+        assert (ann.budget, ann.budget.left, s.budget.left) == (s.budget, 2, 2)
 
 
 def test_when_something_was_paid_for_is_told_to_whoever_paid_and_not_to_others(book: gt.ledger.Ledger) -> None:
@@ -116,7 +117,7 @@ def test_when_something_was_paid_for_is_told_to_whoever_paid_and_not_to_others(b
         assert "asked before" not in " ".join(bob.sql(COUNT).answer(epsilon=1).notes)  # whose own budget pays
         for who in (ann, bob):
             moment = next(each.at for each in who.history() if each.kind == "reserved")[:16].replace("T", " ")
-            for key in (None, f"{who.analyst} 1", f"{who.analyst} 1"):
+            for key in (None, f"{who.describe().analyst} 1", f"{who.describe().analyst} 1"):
                 assert f"{moment} UTC" in who.sql(COUNT).answer(epsilon=1, key=key).notes[0]
         told = s.sql(COUNT).answer(epsilon=1)  # the people have paid, and the custodian has not
         assert "asked before" in told.notes[0]
@@ -125,10 +126,12 @@ def test_when_something_was_paid_for_is_told_to_whoever_paid_and_not_to_others(b
 
 def test_a_session_can_be_had_with_the_promise_of_now(book: gt.ledger.Ledger, s: Session) -> None:
     ann = s.as_analyst("ann")
-    assert ann.as_now() is ann
+    assert session_as_now(ann) is ann
+    before = ann.budget.granted
     level = next(each for each in book.levels(analyst="ann"))
-    book.change_budget(level, gt.PureDP(4, unit=s.budget.unit), reason="more is needed")
-    assert (ann.budget.epsilon, ann.as_now().budget.epsilon, s.as_now().budget) == (3, 4, s.budget)  # type: ignore[attr-defined]  # (pure)
+    book.change_budget(level, gt.PureDP(4, unit=s.budget.granted.unit), reason="more is needed")
+    now = [session_as_now(known).budget.granted for known in (ann, s)]
+    assert (ann.budget.granted, *now) == (before, gt.PureDP(4, unit=before.unit), s.budget.granted)
 
 
 def test_a_table_whose_data_set_got_a_cap_is_protected_again(tmp_path: Path) -> None:
@@ -136,7 +139,7 @@ def test_a_table_whose_data_set_got_a_cap_is_protected_again(tmp_path: Path) -> 
     with small_session(ledger=where) as session:
         ledger = ledger_of(session)
         (level,) = (level for level in ledger.levels() if level.kind == "data set")
-        ledger.change_budget(level, gt.PureDP(1, unit=session.budget.unit), reason="a part of it is enough")
+        ledger.change_budget(level, gt.PureDP(1, unit=session.budget.granted.unit), reason="a part of it is enough")
     with small_session(ledger=where) as session, pytest.raises(BudgetExceeded):
         session.sql(COUNT).answer(epsilon=2)
 
@@ -151,13 +154,13 @@ def test_several_threads_ask_one_engine_for_several_analysts(s: Session) -> None
         options: Any = {"key_delta": "1e-6"} if query.finds_keys else {}
         query.quote(epsilon=spend, **options)
         answer = query.answer(epsilon=spend, **options) if not query.finds_keys else None
-        return [session.analyst, query.text, None if answer is None else answer.to_dict()]
+        return [session.describe().analyst, query.text, None if answer is None else answer.to_dict()]
 
     with ThreadPoolExecutor(8) as pool:
         told = list(pool.map(ask, range(48)))
     for one in told:
         assert all(other[2] == one[2] for other in told if other[:2] == one[:2])  # drawn once for each analyst
-    assert [s.as_analyst(name).spent for name in ("ann", "bob")] == [3 * spend, 3 * spend]
+    assert [s.as_analyst(name).budget.spent for name in ("ann", "bob")] == [3 * spend, 3 * spend]
 
 
 @pytest.mark.parametrize("ask", ["an analyst", "a part", "a workload"])

@@ -229,7 +229,7 @@ def test_the_same_table_under_another_name_gets_no_second_budget(tmp_path: Path)
         with pytest.raises(gt.errors.SameTable):
             session(tmp_path / "t.parquet", ledger=book, name="again")
         again = session(tmp_path / "t.parquet", ledger=book, name="again", population="people of t")
-        assert again.population == "people of t"
+        assert again.describe().population == "people of t"
 
 
 def test_a_margin_can_be_asked_for_where_keys_are_found() -> None:
@@ -287,10 +287,10 @@ def test_a_question_that_grows_beyond_measure_is_refused_before_it_is_charged(ne
     for _ in range(14):
         text = nested.format(text).replace("b THEN", "x > 0 THEN")
     s = session()
-    before = s.spent
+    before = s.budget.spent
     with pytest.raises(gt.errors.QueryRefused, match="too long"):
         s.sql(f"SELECT SUM(CLAMP({text}, 0, 1)) AS a FROM t").answer(epsilon="0.1")
-    assert s.spent == before
+    assert s.budget.spent == before
 
 
 def test_sums_of_many_columns_are_quick_and_read_again_by_their_id() -> None:
@@ -305,7 +305,7 @@ def test_a_question_that_the_bounds_alone_decide_is_refused_at_no_cost(question:
     with session(domains={"x": (5, 5)}) as s:
         with pytest.raises(gt.errors.QueryRefused):
             s.sql(f"SELECT {question} AS v FROM t").answer(epsilon=1)
-        assert s.spent == session().spent
+        assert s.budget.spent == session().budget.spent
 
 
 @all_cases("spend", [{"epsilon": "1e-300"}, {"epsilon": "1e-120"}, {"epsilon": 10**9 + 1}, {"mu": 10**10}])

@@ -102,7 +102,7 @@ def test_a_number_of_persons_beside_rows_does_not_change_the_caps() -> None:
 
 def test_what_was_chosen_names_the_question_and_an_answer_says_what_it_leaves_out() -> None:
     s = profiled()
-    before = s.spent
+    before = s.budget.spent
     best = s.sql(COUNT).answer(epsilon=100, caps="best")
     assert best.caps == Caps(rows_per_group=300)
     assert best.left_out is not None
@@ -110,7 +110,7 @@ def test_what_was_chosen_names_the_question_and_an_answer_says_what_it_leaves_ou
     assert str(best.left_out) in best.notes
     stated = s.sql(COUNT).answer(epsilon=100, rows_per_group=300)
     assert stated.columns == best.columns  # the same question, which is free
-    assert s.spent == before + 100
+    assert s.budget.spent == before + 100
     other = s.sql(COUNT).answer(epsilon=100, rows_per_group=40)
     assert "12 %" in str(other.left_out)
     assert str(other.left_out) in other.notes

@@ -204,7 +204,7 @@ def test_one_row_is_kept_of_the_persons_whom_a_join_takes_for_one() -> None:
 
 def test_tables_are_named_as_they_are_called() -> None:
     with session(rows_per_person={"FLIGHTS": 600}) as s:
-        assert s.caps.rows_per_person == {"flights": 600}
+        assert s.describe().caps.rows_per_person == {"flights": 600}
         assert s.sql(COUNT).answer(epsilon=1, rows_per_person={"Flights": 3}).caps == Caps(rows_per_person=3)
         with pytest.raises(InvalidParameter) as refusal:
             s.sql(COUNT).answer(epsilon=1, rows_per_person={"flihgts": 3})
@@ -229,14 +229,14 @@ def test_no_question_states_more_than_a_custodians_maximum() -> None:
         assert query.answer(epsilon=1).caps == Caps(None, 5, 20)
         assert query.answer(epsilon=1, rows_per_person=4).caps == Caps(rows_per_person=4)
         assert query.answer(epsilon=1, rows_per_group=2, groups_per_person=9).caps == Caps(None, 2, 20)
-        spent = s.spent
+        spent = s.budget.spent
         for caps in ({"rows_per_person": 21}, {"rows_per_person": {"planes": 2}}, {"rows_per_group": 6}):
             with pytest.raises(QueryRefused, match="maximum") as refusal:
                 query.answer(epsilon=1, **caps)
             ((name, most),) = re.findall(r"(\w+)=(\d+)", str(refusal.value.hint))
             lowered = {"planes": int(most)} if isinstance(caps.get(name), dict) else int(most)
             assert query.quote(epsilon=1, **{name: lowered}).admitted  # type: ignore[arg-type]
-        assert s.spent == spent
+        assert s.budget.spent == spent
 
 
 def test_maxima_have_to_be_stated() -> None:
@@ -252,7 +252,7 @@ def test_maxima_have_to_be_stated() -> None:
 def test_the_caps_are_part_of_what_names_a_question_wherever_they_are_stated() -> None:
     with session(rows_per_person=8) as s:
         first = s.sql(COUNT).answer(epsilon=1)
-        spent = s.spent
+        spent = s.budget.spent
         alike = [
             s.sql(COUNT).answer(epsilon=1, rows_per_person=8),
             s.sql(COUNT).answer(epsilon=1, rows_per_person={"flights": 8}),
@@ -263,9 +263,9 @@ def test_the_caps_are_part_of_what_names_a_question_wherever_they_are_stated() -
             s.table("flights").agg(n=gt.count()).answer(epsilon=1, rows_per_person="8"),
         ]
         assert all(each.to_dict() == first.to_dict() for each in alike)
-        assert s.spent == spent
+        assert s.budget.spent == spent
         s.sql(COUNT).answer(epsilon=1, rows_per_person=7)
-        assert s.spent != spent
+        assert s.budget.spent != spent
 
 
 def test_questions_that_measure_otherwise_have_other_names() -> None:
@@ -335,7 +335,7 @@ def test_a_file_states_caps_of_tables_and_that_they_are_maxima(tmp_path: Path) -
         """
     )
     with from_toml(tmp_path / "air.toml") as s:
-        assert s.caps == Caps(rows_per_person={"flights": 600, "planes": 1})
+        assert s.describe().caps == Caps(rows_per_person={"flights": 600, "planes": 1})
         with pytest.raises(QueryRefused, match="maximum"):
             s.sql(COUNT).quote(epsilon=1, rows_per_person=601)
 
@@ -349,16 +349,16 @@ def test_parts_in_which_other_rows_count_are_another_partition() -> None:
         parts = s.partition("carrier")
         for carrier in CARRIERS:
             parts[carrier].sql(COUNT).answer(epsilon=1, rows_per_person=5)
-        assert s.spent == 1
+        assert s.budget.spent == 1
         parts["AA"].sql(COUNT).answer(epsilon=1, rows_per_group=5)
-        assert s.spent == 2
+        assert s.budget.spent == 2
         for carrier in CARRIERS:
             parts[carrier].sql(COUNT).answer(epsilon=1, rows_per_person=6)
-        assert s.spent == 3
+        assert s.budget.spent == 3
         together = s.partition("carrier", parts_per_person=3)  # keeps all parts, whatever counts
         together["AA"].sql(COUNT).answer(epsilon=1, rows_per_person=5)
         together["AA"].sql(COUNT).answer(epsilon=1, rows_per_person=6)
-        assert s.spent == 5
+        assert s.budget.spent == 5
 
 
 def test_duckdb_keeps_few_copies_of_a_table_however_many_caps_are_asked_for() -> None:

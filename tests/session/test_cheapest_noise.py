@@ -48,7 +48,7 @@ def session(budget: Any = BUDGETS["(ε, δ)"], **said: Any) -> Session:
 
 def used(s: Session) -> Fraction:
     """The used part of the budget."""
-    share = s.standing().share
+    share = s.budget.status().share
     assert share is not None
     return share
 
@@ -63,10 +63,10 @@ def test_ten_tenths_fit_whatever_they_are_spent_on_and_not_an_eleventh(name: str
             s.sql(SHAPES[i % len(SHAPES)].format(i=i)).answer(share="1/10")
             assert used(s) <= Fraction(i + 1, 10)
         assert used(s) > Fraction(95, 100)  # a mixture of noises may leave a little
-        before = s.spent
+        before = s.budget.spent
         with pytest.raises(BudgetExceeded):
             s.sql(SHAPES[0].format(i=10)).answer(share="1/10")
-        assert s.spent == before
+        assert s.budget.spent == before
 
 
 def test_shares_of_different_sizes_that_add_up_to_one_fit() -> None:
@@ -124,10 +124,10 @@ def test_the_same_question_at_the_same_share_is_free_even_if_another_noise_would
     with session() as s:
         first = s.sql(COUNT).answer(share="1/8")
         s.sql(SHAPES[3].format(i=1)).answer(mu="0.1")  # ends the sum of ε
-        spent = s.spent
+        spent = s.budget.spent
         again = s.sql(COUNT).answer(share="1/8")
         assert again.value == first.value
-        assert s.spent == spent
+        assert s.budget.spent == spent
         assert any(each.startswith("Laplace noise") for each in again.notes)
         assert s.sql(SHAPES[0].format(i=1)).quote(share="1/8").spend.startswith("μ")
 
@@ -142,7 +142,7 @@ def test_found_keys_take_the_same_share_of_their_pot() -> None:
     with session(gt.ApproxDP("4", "1e-5"), domains={"x": (0, 100)}) as s:
         for i in range(10):
             s.sql(SHAPES[2].format(i=i)).answer(share="1/10")
-        assert 0 <= s.remaining["δ"] < Fraction(1, 2 * 10**6)  # thresholds are whole numbers, which spend less
+        assert 0 <= s.budget.left["δ"] < Fraction(1, 2 * 10**6)  # thresholds are whole numbers, which spend less
         with pytest.raises(BudgetExceeded):
             s.sql(SHAPES[2].format(i=10)).answer(share="1/10")
 
@@ -230,9 +230,9 @@ def test_a_margin_that_was_paid_for_is_free_though_another_noise_would_be_chosen
     with session() as s:
         first = s.sql(COUNT).answer(margin=24)
         s.sql(SHAPES[3].format(i=1)).answer(mu="0.1")
-        spent = s.spent
+        spent = s.budget.spent
         assert s.sql(COUNT).answer(margin=24).value == first.value
-        assert s.spent == spent
+        assert s.budget.spent == spent
 
 
 def test_what_another_analyst_paid_for_does_not_decide_the_noise() -> None:
@@ -255,7 +255,7 @@ def test_a_pure_budget_has_no_price_for_gaussian_noise() -> None:
         assert not quote.admitted
         with pytest.raises(Unpriced):
             s.sql(COUNT).answer(rho="1/1000")
-        assert s.spent == 0
+        assert s.budget.spent == 0
 
 
 # -- whatever is bought -----------------------------------------------------------------------------------------------
@@ -278,9 +278,9 @@ def test_ten_tenths_fit_whatever_is_bought_with_them_and_not_an_eleventh(budget:
             query.answer(share="1/10")
             assert Fraction(tenths, 10) - Fraction(5, 100) < used(s) <= Fraction(tenths, 10)
             assert quote.admitted
-            before = s.spent
+            before = s.budget.spent
             query.answer(share="1/10")  # at the price that was paid
-            assert s.spent == before
+            assert s.budget.spent == before
         terms: Any = {"columns": ["k", "x"], "bins": {"x": [0, 50, 100]}, "share": "1/10"}
         assert gt.synth.quote(s, **terms).admitted
         gt.synth.synthesize(s, **terms)
@@ -301,7 +301,7 @@ def test_a_margin_of_whatever_is_bought_is_reached_with_no_more_than_it_takes(ki
         quote = query.quote(margin=150)
         assert 149 < max(quote.margins.values()) <= 150
         query.answer(margin=150)
-        assert s.spent
+        assert s.budget.spent
         assert query.quote(margin=150).paid
 
 

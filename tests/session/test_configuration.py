@@ -76,7 +76,7 @@ def test_a_person_column_that_is_called_like_a_row_is_never_taken_for_rows(
 def test_the_word_for_rows_means_them_in_python_where_no_column_has_it() -> None:
     budget = gt.PureDP(1)
     with gt.protect(pl.DataFrame({"x": [1]}), name="t", unit="row", budget=budget) as session:
-        assert session.budget.unit == gt.ROW
+        assert session.budget.granted.unit == gt.ROW
     for said in (gt.ROW, gt.unit("Row")):
         gt.protect(pl.DataFrame({"Row": [1]}), name="t", unit=said, budget=budget).close()
     with pytest.raises(InvalidParameter, match="a column 'Row'"):
@@ -85,9 +85,9 @@ def test_the_word_for_rows_means_them_in_python_where_no_column_has_it() -> None
 
 def test_a_file_says_what_protect_says(folder: Path) -> None:
     with from_toml(folder / "trips.toml", "trips") as said:
-        assert said.budget == gt.ApproxDP("1", "1e-8", unit=gt.unit("user_id"))
-        assert (said.caps.groups_per_person, said.caps.rows_per_group) == (5, 3)
-        assert said.durable
+        assert said.budget.granted == gt.ApproxDP("1", "1e-8", unit=gt.unit("user_id"))
+        assert (said.describe().caps.groups_per_person, said.describe().caps.rows_per_group) == (5, 3)
+        assert said.describe().durable
         question = "SELECT climate, SUM(amount) AS total FROM trips JOIN regions USING (region) GROUP BY climate"
         answer = said.sql(question).answer(epsilon="0.5")
         assert sorted(answer["climate"].values) == ["cold", "warm"]
@@ -101,7 +101,7 @@ def test_a_file_says_what_protect_says(folder: Path) -> None:
         ledger=folder / "trips.ledger",
         caps={"groups_per_person": 5, "rows_per_group": 3},
     ) as same:
-        assert same.version == said.version
+        assert same.describe().version == said.describe().version
         assert same.sql(question).answer(epsilon="0.5")["total"] == answer["total"]
 
 
@@ -111,8 +111,8 @@ def test_several_sessions_need_a_name(folder: Path) -> None:
     with pytest.raises(InvalidParameter):
         from_toml(folder / "trips.toml", "trip")
     with from_toml(folder / "trips.toml", "rows") as session:
-        assert session.budget == gt.ZCDP("0.1")
-        assert not session.durable
+        assert session.budget.granted == gt.ZCDP("0.1")
+        assert not session.describe().durable
 
 
 MINIMAL = 'source = "trips.csv"\nunit = "user_id"\nbudget = { epsilon = "1" }\n'
@@ -168,7 +168,7 @@ def test_a_section_without_a_ledger_is_refused_if_its_file_has_one(folder: Path,
         from_toml(write(folder, said))
     forgetful = said.replace(source, f'{source}\nledger = ":memory:"').replace(source, '"trips.csv"')
     with from_toml(write(folder, forgetful)) as session:
-        assert not session.durable
+        assert not session.describe().durable
 
 
 def test_a_section_with_another_ledger_is_refused_if_its_file_has_one_beside_it(folder: Path) -> None:
@@ -179,4 +179,4 @@ def test_a_section_with_another_ledger_is_refused_if_its_file_has_one_beside_it(
     assert not (folder / "trips.ledger").exists()
     same = WHOLE.replace('"trips.ledger"', '"./trips.csv.ledger"')
     with from_toml(write(folder, same), "trips") as session:
-        assert session.durable
+        assert session.describe().durable

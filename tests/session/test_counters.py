@@ -59,7 +59,7 @@ def test_a_counter_goes_on_in_new_processes_and_versions_under_one_charge(tmp_pa
         with _session(_table([day for day in days if day <= today]), ledger, appended=True) as session:
             counter = session.counter("day", horizon=10).answer(mu=1000)
             told.append(counter.next())
-            spent.append(str(session.spent))
+            spent.append(str(session.budget.spent))
             assert [*counter.answers()["n"]] == [each.value for each in told]
             assert [*counter.answers()["day"]] == [each["day"][0] for each in told]
     assert [round(float(each.value)) for each in told] == [3, 4, 4, 6]  # type: ignore[arg-type]
@@ -85,11 +85,11 @@ def test_a_crash_before_a_step_is_kept_costs_nothing_more_and_tells_nothing(
         patch.setattr("giveortake.ledger.reservations.keep", crash)
         with pytest.raises(KeyboardInterrupt):
             counter.next()
-        spent = str(session.spent)
+        spent = str(session.budget.spent)
         assert len(counter.answers()) == 0
     with _session(_table([0, 0]), ledger) as session:
         assert round(float(session.counter("day", horizon=5).answer(mu=1000).next().value)) == 2  # type: ignore[arg-type]
-        assert str(session.spent) == spent
+        assert str(session.budget.spent) == spent
 
 
 def test_beyond_the_horizon_nothing_is_told() -> None:
@@ -97,11 +97,11 @@ def test_beyond_the_horizon_nothing_is_told() -> None:
     counter = session.counter("day", horizon=2).answer(mu=1)
     counter.next()
     counter.next()
-    spent = str(session.spent)
+    spent = str(session.budget.spent)
     with pytest.raises(QueryRefused, match="horizon"):
         counter.next()
     assert len(counter.answers()) == 2
-    assert str(session.spent) == spent
+    assert str(session.budget.spent) == spent
 
 
 def test_rows_that_come_late_never_count_and_decide_nothing(tmp_path: Path) -> None:
@@ -353,7 +353,7 @@ def test_what_cannot_be_counted_is_refused_before_the_charge() -> None:
         _session(_table([0]), unit="id").counter("day", horizon=3).answer(rho="1/10")
     with pytest.raises(BudgetExceeded):
         session.counter("day", horizon=3).answer(rho=2).next()
-    assert session.spent == 0
+    assert session.budget.spent == 0
 
 
 def test_a_margin_is_told_for_the_periods_of_the_horizon_alone() -> None:

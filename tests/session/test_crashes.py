@@ -33,14 +33,14 @@ def test_a_failure_after_the_charge_keeps_it_and_a_retry_by_key_is_answered_once
         broken.setattr(DuckDBEngine, "_tally", fail)
         with pytest.raises(RuntimeError):
             session.sql(COUNT).answer(epsilon=1, key="first")
-        spent = session.spent
+        spent = session.budget.spent
         assert charges_of(session) == 1
-        ledger_of(session).reset_failures(session.standing(), reason="the mistake is mended")
+        ledger_of(session).reset_failures(session.budget.status(), reason="the mistake is mended")
     answers = []
     for _ in range(2):
         with small_session(ledger=where) as session:
             answers.append(session.sql(COUNT).answer(epsilon=1, key="first").to_dict())
-            assert session.spent == spent
+            assert session.budget.spent == spent
             assert charges_of(session) == 1
             with pytest.raises(IdempotencyConflict):
                 session.sql(COUNT).answer(epsilon=2, key="first")
@@ -140,7 +140,7 @@ def test_a_charge_without_an_answer_is_drawn_from_the_version_that_was_charged_f
         with pytest.raises(KeyboardInterrupt):
             session.sql(asked).answer(key="k", epsilon=10)
     with opened(1_000 * version) as session:
-        assert session.version == str(version)
+        assert session.describe().version == str(version)
         if version == 1:
             first = session.sql(asked).answer(key="k", epsilon=10)
         else:
@@ -148,7 +148,7 @@ def test_a_charge_without_an_answer_is_drawn_from_the_version_that_was_charged_f
                 session.sql(asked).answer(key="k", epsilon=10)
             first = session.sql(asked).answer(key="anew", epsilon=10)
         assert first.value == pytest.approx(1_000 * version, abs=50)
-        assert session.spent == 10 * version
+        assert session.budget.spent == 10 * version
     with opened(5_000) as session:
         again = session.sql(asked).answer(key="k" if version == 1 else "anew", epsilon=10)
         assert again.value == first.value

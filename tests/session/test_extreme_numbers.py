@@ -104,11 +104,11 @@ def told(answer: Answer) -> None:
 
 
 def require_answer_or_free_refusal(s: Session, ask: Callable[[], Any], what: str) -> str:
-    before = s.spent
+    before = s.budget.spent
     try:
         found = ask()
     except GiveOrTakeError as refused:
-        assert s.spent == before, f"{what} was charged, and then {refused}"  # noqa: PT017 (either outcome is right)
+        assert s.budget.spent == before, f"{what} was charged, and then {refused}"  # noqa: PT017 (either outcome is right)
         return type(refused).__name__
     if isinstance(found, Answer):
         told(found)
@@ -160,8 +160,6 @@ def test_profiles_bounds_streams_parts_and_found_keys_of_extreme_bounds(name: st
     with session(BOUNDS[name], "persons") as s:
         asked: dict[str, Callable[[], Any]] = {
             "profile": lambda: s.profile(columns=["x"]).answer(epsilon=1),
-            "suggest_bounds": lambda: s.suggest_bounds(epsilon=1, columns=["x"]),
-            "check_bounds": lambda: s.check_bounds(epsilon=1, columns=["x"]),
             "stream": lambda: list(s.sql("SELECT AVG(x) AS a FROM t").stream(epsilon=1)),
             "batch": lambda: s.batch(["SELECT SUM(x) AS a FROM t", "SELECT COUNT(*) AS n FROM t"]).answer(epsilon=1),
             "found keys": lambda: s.sql("SELECT p, SUM(x) AS a FROM t GROUP BY p").answer(epsilon=1, key_delta="1e-6"),

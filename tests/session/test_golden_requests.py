@@ -65,7 +65,7 @@ def names_on_disk() -> list[str]:
     with golden_session() as session:
         mechanism = mechanism_of(session)
         selections = [
-            mechanism.measured(session.sql(text).question, session.caps, spend).selection
+            mechanism.measured(session.sql(text).question, session.describe().caps, spend).selection
             for text in texts
             for spend in spends
         ]

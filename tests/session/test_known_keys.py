@@ -25,7 +25,7 @@ def test_declared_keys_are_told_at_no_cost_whatever_the_rows_hold(session: gt.se
     assert query.quote().cost is None
     assert "10 known" in str(query.quote().keys)
     assert [each.to_dict() for each in query.stream()] == [answer.to_dict()]
-    assert session.remaining == 1
+    assert session.budget.left == 1
     assert "reservation" not in {entry.kind for entry in session.history()}
 
 
@@ -45,4 +45,4 @@ def test_what_rows_decide_is_refused(session: gt.session.Session) -> None:
 def test_a_batch_pays_for_nothing_that_is_known(session: gt.session.Session) -> None:
     with pytest.raises(QueryRefused):
         session.batch([session.sql("SELECT DISTINCT region FROM trips")]).answer(epsilon=1)
-    assert session.remaining == 1
+    assert session.budget.left == 1

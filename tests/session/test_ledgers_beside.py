@@ -42,7 +42,7 @@ def test_no_ledger_is_refused_too_and_memory_is_taken_for_what_it_says(trips: Pa
     assert "csv.ledger" in str(refusal(trips))
     for forgetful in (":memory:", gt.ledger.open(":memory:")):
         with gt.protect(trips, ledger=forgetful, **SAID) as session:
-            assert session.affordable == 1
+            assert session.budget.affordable == 1
 
 
 def test_the_ledger_beside_a_file_is_opened_however_it_is_spelled(trips: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,9 +50,9 @@ def test_the_ledger_beside_a_file_is_opened_however_it_is_spelled(trips: Path, m
     (trips.parent / "alias.ledger").symlink_to("trips.csv.ledger")
     for ledger in ("trips.csv.ledger", "./trips.csv.ledger", Path("alias.ledger"), f"{trips}.ledger"):
         with gt.protect("trips.csv", ledger=ledger, **SAID) as session:
-            assert session.affordable == gt.exact.rational("rest", "1/2")
+            assert session.budget.affordable == gt.exact.rational("rest", "1/2")
     with gt.ledger.open("trips.csv.ledger") as book, gt.protect(trips, ledger=book, **SAID) as session:
-        assert session.affordable == gt.exact.rational("rest", "1/2")
+        assert session.budget.affordable == gt.exact.rational("rest", "1/2")
 
 
 def test_a_link_a_list_and_a_dictionary_lead_to_the_same_file(trips: Path, tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_parquet_files_of_a_folder_a_pattern_and_a_list_have_their_ledgers(tmp_p
     for source in (folder, f"{folder}/*.parquet", [folder / "a.parquet", folder / "b.parquet"]):
         assert "b.parquet.ledger" in str(refusal(source, ledger=tmp_path / "x.ledger"))
     with gt.protect(folder / "a.parquet", ledger=tmp_path / "x.ledger", **SAID) as session:
-        assert session.durable
+        assert session.describe().durable
 
 
 def test_a_ledger_that_a_toml_file_beside_the_table_keeps_is_not_passed_over(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_ledger_that_a_toml_file_beside_the_table_keeps_is_not_passed_over(tmp
     assert "giveortake.toml" in str(refused)
     assert "kept.ledger" in (refused.hint or "")
     with gt.protect(table, ledger=tmp_path / "kept.ledger", unit="user_id", budget=gt.PureDP("1")) as session:
-        assert session.durable
+        assert session.describe().durable
 
 
 def test_the_owner_may_confirm_a_second_ledger_and_the_ledger_keeps_that_word(trips: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_table_in_memory_has_no_file_to_look_beside(trips: Path) -> None:
     import polars as pl  # noqa: PLC0415 (as above)
 
     with gt.protect(pl.read_csv(trips), ledger=trips.with_name("frames.ledger"), **SAID) as session:
-        assert session.affordable == 1
+        assert session.budget.affordable == 1
 
 
 def test_a_budget_of_a_folder_is_that_of_its_files_and_a_configuration_may_stand_above(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_weights_go_on_in_other_sessions_with_the_answers_and_the_threshold_that
     with _session(**more) as session:
         weights = _weights(session)
         first = [weights.count(pattern).value for pattern in PATTERNS[:2]]
-        spent = dict(session.spent)
+        spent = dict(session.budget.spent)
         open_watch = _drawn(session)[-2:]
         assert [step["do"] for step in open_watch] == ["watch", "compare"]
         assert not open_watch[1]["is_far"]
@@ -151,7 +151,7 @@ def test_weights_go_on_in_other_sessions_with_the_answers_and_the_threshold_that
         before = _watches_and_alarms(session)[0]
         again.count({"c": False})
         assert _watches_and_alarms(session)[0] == before  # it is compared with the threshold that is there
-        assert dict(session.spent) == spent
+        assert dict(session.budget.spent) == spent
         _require_one_sound_run(session)
 
 
@@ -272,7 +272,7 @@ def test_another_version_of_the_table_is_another_charge_and_each_goes_on_with_it
 ) -> None:
     more: dict[str, Any] = {"ledger": tmp_path / "t.ledger", "budget": gt.ApproxDP(30, "1e-5"), "appended": True}
     with _session(**more) as older, _session(_frame(2 * ROWS), **more) as newer:
-        assert (older.version, newer.version) == ("1", "2")
+        assert (older.describe().version, newer.describe().version) == ("1", "2")
         with pytest.raises(LedgerMismatch):
             _weights(older, key=key)  # nothing new is charged about an older version
     with _session(**more) as older:

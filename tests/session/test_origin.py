@@ -26,12 +26,12 @@ def s() -> Any:
 def test_a_part_does_not_answer_questions_to_the_whole(s: gt.session.Session) -> None:
     whole = s.sql("SELECT COUNT(*) AS n FROM t").question
     part = s.partition("k")["a"]
-    spent = s.spent
+    spent = s.budget.spent
     with pytest.raises(QueryRefused, match="own tables"):
         part.table().ask(whole).answer(epsilon=1)
     with pytest.raises(QueryRefused, match="own tables"):
         s.partition("k")["b"].table().ask(part.sql("SELECT COUNT(*) AS n FROM t").question).quote(epsilon=1)
-    assert s.spent == spent
+    assert s.budget.spent == spent
 
 
 def test_a_table_whose_persons_bounds_or_rows_are_forged_is_refused(s: gt.session.Session) -> None:
@@ -71,11 +71,10 @@ def test_an_expression_that_lies_about_its_domain_is_refused(s: gt.session.Sessi
 def test_catalogs_cannot_be_written_to(s: gt.session.Session) -> None:
     part: Any = s.partition("k")["a"]
     with pytest.raises(TypeError):
-        part.catalog.private["t"] = s.catalog.private["t"]
+        part.describe().catalog.private["t"] = s.describe().catalog.private["t"]
 
 
 def test_honest_questions_of_every_kind_pass(s: gt.session.Session) -> None:
     s.sql("SELECT zone, COUNT(*) AS n FROM t JOIN zones USING (k) GROUP BY zone").answer(epsilon=1)
     s.partition("k", parts_per_person=3)["a"].sql("SELECT SUM(x) AS n FROM t").answer(epsilon=1)
-    s.suggest_bounds(epsilon=1)
-    s.check_bounds(epsilon=1)
+    s.profile().answer(epsilon=1)

@@ -109,7 +109,7 @@ def test_dimensions_share_the_spend_and_the_event_says_what_that_costs(change: A
     assert isinstance(event, events.Composed)
     scale = Fraction(4 * moved)  # four dimensions
     assert [each.noise_multiplier * moved for each in event.events] == [scale] * 4  # type: ignore[attr-defined]
-    assert s.spent == 1
+    assert s.budget.spent == 1
     profile = ProfileRequest("trips", by=("region",), columns=("amount",)).bind(mechanism_of(s), Terms.of(ONE))
     measurements = profile.at(SPEND).made()
     assert {made.noises[0] for made in measurements} == {profile.noise(SPEND)}
@@ -134,7 +134,7 @@ def test_what_cannot_be_profiled_is_refused_at_no_cost() -> None:
         assert refused.value.name == name
     with pytest.raises(InvalidParameter):
         s.partition("region")["north"].profile().answer(epsilon=1)
-    assert s.spent == 0
+    assert s.budget.spent == 0
 
 
 def test_rows_that_are_protected_by_themselves_have_bounds_and_no_caps() -> None:
@@ -228,11 +228,11 @@ def test_a_profile_is_charged_once_and_found_again(tmp_path: Path) -> None:
         assert (len(first.notes), len(again.notes)) == (0, 1)
         with pytest.raises(IdempotencyConflict):
             s.profile().answer(epsilon="0.5", key="mine")
-        assert s.spent == 1
+        assert s.budget.spent == 1
     with session(ledger=place, budget=gt.PureDP(2)) as s:
         assert s.profile("trips").answer(epsilon=1).rows == first.rows
         assert [each.rows for each in paid_profiles(mechanism_of(s), "trips")] == [first.rows]
-        assert s.spent == 1
+        assert s.budget.spent == 1
         with pytest.raises(gt.errors.BudgetExceeded):
             s.profile().answer(epsilon=2)
         ledger_of(s).verify()
@@ -252,7 +252,7 @@ def test_an_analyst_finds_only_what_their_own_level_paid_for(tmp_path: Path) -> 
         assert told is not None
         assert not told.profiled
         first = ann.profile().answer(epsilon=1)
-        assert ann.spent == 1
+        assert ann.budget.spent == 1
         assert query.quote(epsilon=1, caps="best").left_out.is_known  # type: ignore[union-attr]
     with session(ledger=place, budget=gt.PureDP(20), analyst="bob") as bob:
         assert paid_profiles(mechanism_of(bob), "trips") == []

@@ -30,11 +30,11 @@ def test_refining_combines_answers_into_a_surer_one() -> None:
         assert widths[0] > widths[1] > widths[2]
         assert charges_of(session) == 3
         assert first.refine(epsilon="0.5").to_dict() == second.to_dict()  # the same step is the same answer
-        spent = str(session.spent)
+        spent = str(session.budget.spent)
         again = session.sql(COUNT).answer(epsilon="0.5", key="another")
         assert again.refine(epsilon="0.5").refine(epsilon=2).to_dict() == third.to_dict()  # so is that of a free copy
-        assert session.refine(str(again.release_id), epsilon="0.5").to_dict() == second.to_dict()
-        assert str(session.spent) == spent
+        assert session.release(str(again.release_id)).refine(epsilon="0.5").to_dict() == second.to_dict()
+        assert str(session.budget.spent) == spent
 
 
 def test_questions_of_a_batch_that_differ_in_their_order_alone_are_refined_each_by_itself() -> None:
@@ -128,10 +128,10 @@ def test_a_pooled_analyst_refines_an_answer_once_however_often_it_was_asked() ->
             told = [bob.sql(text).answer(epsilon=1, key=key) for key in (None, None, "k")]
             assert [each.to_dict() for each in told] == [drawn.to_dict()] * 3
             first = told[0].refine(epsilon=1)
-            spent = str(bob.spent)
+            spent = str(bob.budget.spent)
             for each in told:
                 assert bob.release(str(each.release_id)).to_dict() == drawn.to_dict()
                 refined = each.refine(epsilon=1)
                 assert refined.to_dict() == first.to_dict()
                 assert bob.release(str(refined.release_id)).to_dict() == first.to_dict()
-            assert str(bob.spent) == spent
+            assert str(bob.budget.spent) == spent

@@ -22,8 +22,9 @@ from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryF
 from giveortake.session import Session
 from giveortake.session.kinds.queries import RefinementRequest
 from giveortake.session.releases import paid_release
-from giveortake.session.session import mechanism_of
+from giveortake.session.session import mechanism_of, query_of_plan
 from giveortake.workload.results import WorkloadAnswer
+from inside import tables_of
 from small_session import COUNT, DOMAINS, FOUND, ROWS, charges_of, small_session
 from tiers import tiered
 
@@ -71,7 +72,7 @@ def test_an_answer_is_refined_by_its_id_as_it_would_have_been_by_itself() -> Non
         for answer in of_every_kind(s).values():
             if "m" in [column.name for column in answer.columns] and "q" not in [c.name for c in answer.columns]:
                 continue  # a quantile or a mean with HAVING: told elsewhere
-            by_id = s.refine(answer.release_id or "", epsilon=1, key=f"again {answer.release_id}")
+            by_id = s.release(answer.release_id or "").refine(epsilon=1, key=f"again {answer.release_id}")
             charged = charges_of(s)
             assert by_id.to_dict() == answer.refine(epsilon=1).to_dict()
             assert by_id.guarantee == answer.refine(epsilon=1).guarantee
@@ -151,9 +152,9 @@ def test_a_refinement_of_one_question_of_a_batch_is_read_and_refined_as_that_que
     with small_session() as s:
         batch = s.batch([COUNT, TOTAL]).answer(epsilon=1)
         for place, answer in enumerate(batch):
-            refined = s.refine(answer.release_id or "", index=place, epsilon=1)
+            refined = s.release(answer.release_id or "", index=place).refine(epsilon=1)
             assert is_same(s.release(refined.release_id or ""), refined)
-            twice = s.refine(refined.release_id or "", epsilon=2)
+            twice = s.release(refined.release_id or "").refine(epsilon=2)
             assert len(twice) == len(answer)
             assert is_same(s.release(twice.release_id or ""), twice)
             assert refined.refine(epsilon=2).to_dict() == twice.to_dict()  # which is what was paid for
@@ -212,7 +213,7 @@ def test_a_release_about_an_earlier_version_is_read_and_not_refined(tmp_path: Pa
     with small_session(ROWS.head(100), **said) as s:
         assert is_same(s.release(told.release_id or ""), told)
         with pytest.raises(LedgerMismatch, match="version '1'"):
-            s.refine(told.release_id or "", epsilon=1)
+            s.release(told.release_id or "").refine(epsilon=1)
 
 
 def test_what_keeps_no_question_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +227,7 @@ def test_what_keeps_no_question_says_so(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_plan_is_asked_as_it_was_written() -> None:
     with small_session() as s:
         query = s.table().filter(gt.col("x") > 2).group_by("r").agg(m=gt.mean("x"))
-        again = s.from_plan(json.loads(json.dumps(query.plan())))
+        again = query_of_plan(s, json.loads(json.dumps(query.plan())))
         assert again.question == query.question
         assert again.answer(epsilon=1).to_dict() == query.answer(epsilon=1).to_dict()
         assert charges_of(s) == 1
@@ -246,7 +247,7 @@ def test_whatever_was_bought_is_read_by_its_id_as_it_was_and_nothing_is_written(
                 _require_same_run(s.release(record.id), bought)
                 continue
             numbers = Counter(number for answer in bought for number in _numbers(answer, record.id))
-            assert numbers <= Counter(number for table in s.release_tables(record.id) for number in _numbers(table))
+            assert numbers <= Counter(number for table in tables_of(s, record.id) for number in _numbers(table))
             assert numbers or name == "profile"  # which was given as a document
         assert len(list(ledger.entries())) == before
 

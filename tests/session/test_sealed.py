@@ -217,8 +217,6 @@ def test_no_public_name_leads_from_a_session_to_rows_or_exact_counts(
             "partition": parts,
             "part's answer": parts["north"].sql("SELECT COUNT(*) AS n FROM t").answer(epsilon=LITTLE),
             "profile": s.profile(by=["region"], columns=["x"]).answer(epsilon=LITTLE),
-            "suggestion": s.suggest_bounds(epsilon=LITTLE, by=["region"], columns=["x"]),
-            "check": s.check_bounds(epsilon=LITTLE, by=["region"], columns=["x"]),
             "workload": s.workload(gt.workload.marginals(["region"])).answer(mu="1e-9", rows_per_person=3),
             "frame": s.table().join("zones", on="region", column="zone").derive(y=gt.col("x") * 2),
             "grouped": framed,

@@ -48,10 +48,10 @@ BUDGETS = {
 def test_the_same_question_at_the_same_price_is_free_and_answered_alike(text: str) -> None:
     with small_session() as session:
         first = session.sql(text).answer(epsilon=20)
-        spent, entries = session.spent, len(session.history())
+        spent, entries = session.budget.spent, len(session.history())
         again = session.sql(text).answer(epsilon="20.0")
         assert again.to_dict() == first.to_dict()
-        assert (session.spent, len(session.history())) == (spent, entries)
+        assert (session.budget.spent, len(session.history())) == (spent, entries)
 
 
 @all_cases("name", BUDGETS)
@@ -66,7 +66,7 @@ def test_a_quote_of_what_was_paid_for_says_that_it_is_free_when_nothing_else_fit
                 session.sql(f"SELECT COUNT(*) AS n FROM data WHERE x > {place}").answer(**terms)
         quote = query.quote(**terms)
         assert (quote.admitted, quote.paid) == (True, True)
-        assert quote.used_after == session.standing().own
+        assert quote.used_after == session.budget.status().own
         assert all("free" in face for face in (str(quote), quote._repr_html_()))
         assert gt.session.Quote.from_json(quote.to_json()) == quote
         assert query.answer(**terms).to_dict()
@@ -93,9 +93,9 @@ def test_a_quote_tells_nobody_what_others_paid_for(tmp_path: Path, analysts: Any
 def test_another_price_pays_and_gives_another_answer() -> None:
     with small_session() as session:
         first = session.sql(COUNT).answer(epsilon="0.01")
-        spent = session.spent
+        spent = session.budget.spent
         assert session.sql(COUNT).answer(epsilon="0.02").to_dict() != first.to_dict()
-        assert session.spent != spent
+        assert session.budget.spent != spent
 
 
 def test_sql_and_frames_share_the_stored_answer() -> None:
@@ -121,7 +121,7 @@ def test_having_order_and_limit_are_free() -> None:
 
 def test_a_quote_touches_no_data_and_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with small_session() as session:
-        before = session.spent, len(session.history())
+        before = session.budget.spent, len(session.history())
 
         def touched(*_: object) -> None:
             raise AssertionError("a quote read data")
@@ -132,7 +132,7 @@ def test_a_quote_touches_no_data_and_costs_nothing(monkeypatch: pytest.MonkeyPat
             quote = session.sql(text).quote(epsilon="0.5")
             assert quote.admitted
             assert str(quote)
-        assert (session.spent, len(session.history())) == before
+        assert (session.budget.spent, len(session.history())) == before
 
 
 def test_a_margin_is_reached_by_the_least_spend() -> None:
@@ -161,10 +161,10 @@ def test_every_kind_of_budget_answers_until_it_is_spent(name: str) -> None:
             query[answers].answer(**spend)
             answers += 1
         assert answers >= 2
-        before = len(session.history()), session.spent
+        before = len(session.history()), session.budget.spent
         with pytest.raises(BudgetExceeded):
             session.sql("SELECT SUM(x) AS s FROM data").answer(**spend)
-        assert (len(session.history()), session.spent) == before  # a refusal leaves no trace
+        assert (len(session.history()), session.budget.spent) == before  # a refusal leaves no trace
 
 
 def test_a_refused_question_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +195,11 @@ def test_of_pooled_analysts_another_one_pays_for_a_stored_answer_and_gets_the_sa
             assert book.population("people of data").spent == people  # the population paid once
             used = {level.name: level.spent for level in book.levels() if level.kind == "analyst"}
             assert used == {"ann": 1, "bob": 1}  # both analysts paid
-            assert (bob.spent, bob.remaining, bob.affordable) == (1, 1, Fraction(1))  # what is told is their own
+            assert (bob.budget.spent, bob.budget.left, bob.budget.affordable) == (
+                1,
+                1,
+                Fraction(1),
+            )  # what is told is their own
             bob.sql("SELECT COUNT(*) AS n FROM data WHERE x > 0").answer(epsilon=1)
             with pytest.raises(BudgetExceeded):
                 bob.sql("SELECT COUNT(*) AS n FROM data WHERE x > 1").answer(epsilon=1)
@@ -207,14 +211,14 @@ def test_an_analysts_session_sees_their_own_allotment_and_entries_alone(tmp_path
         book.analyst("ann", datasets=["data"], budget=gt.ApproxDP(40, "4e-5"))
         book.analyst("bob", datasets=["data"], budget=gt.PureDP(2))
         with small_session(ledger=book, analyst="ann") as ann, small_session(ledger=book, analyst="bob") as bob:
-            before = repr(bob), str(bob.remaining), bob.affordable, len(bob.history())
+            before = repr(bob), str(bob.budget.left), bob.budget.affordable, len(bob.history())
             first = ann.sql(COUNT).answer(epsilon=1, key="secret key")
             assert ann.sql(FOUND).answer(epsilon=20).release_id != first.release_id
-            assert (repr(bob), str(bob.remaining), bob.affordable, len(bob.history())) == before
+            assert (repr(bob), str(bob.budget.left), bob.budget.affordable, len(bob.history())) == before
             assert "secret key" not in str(bob.history())
             assert bob.sql(COUNT).answer(epsilon=1).to_dict() != first.to_dict()  # drawn for bob
             assert [entry.kind for entry in bob.history()] == ["analyst", "reserved", "settled"]
-            assert (bob.spent, bob.key_pot, ann.key_pot) == (1, None, Fraction("4e-6"))
+            assert (bob.budget.spent, bob.budget.key_delta, ann.budget.key_delta) == (1, None, Fraction("4e-6"))
             assert book.release(str(first.release_id), analyst="ann").settled
         with (
             small_session(ledger=book, analyst="nobody") as nobody,
@@ -243,12 +247,12 @@ def test_failures_are_counted_before_they_are_told_and_then_stop_the_asker(
             for text in ("SELECT COUNT(*) AS n FROM data WHERE x > 0", COUNT):
                 with pytest.raises(AllowanceExceeded):
                     ann.sql(text).answer(epsilon=1)
-            assert ann.spent == 1
+            assert ann.budget.spent == 1
             assert not ann.sql("SELECT COUNT(*) AS n FROM data WHERE x > 0").quote(epsilon=1).paid  # under another key
             custodian.sql(COUNT).answer(epsilon=1)
             book.reset_failures(*book.levels(analyst="ann"), reason="looked")
             assert len(ann.sql("SELECT COUNT(*) AS n FROM data WHERE x > 0").answer(epsilon=1)) == 1
-            assert ann.spent == 1  # it was paid for when it failed
+            assert ann.budget.spent == 1  # it was paid for when it failed
         book.verify()
 
 
@@ -285,12 +289,12 @@ def test_a_table_of_people_who_may_be_known_needs_the_owners_word(tmp_path: Path
     ) as fewer:
         fewer.sql("SELECT COUNT(*) AS n FROM fewer").answer(epsilon=60)
     with small_session(ledger=where) as first:
-        assert first.affordable is not None
-        assert first.affordable <= 40  # the same people paid
+        assert first.budget.affordable is not None
+        assert first.budget.affordable <= 40  # the same people paid
     with small_session(tables["wider"], ledger=where, name="wider", domains=domains, new_population="others") as wider:
-        assert wider.population == "others"
+        assert wider.describe().population == "others"
     with small_session(tables["wider"], ledger=where, name="wider", domains=domains) as again:
-        assert again.population == "others"
+        assert again.describe().population == "others"
 
 
 def test_the_mark_is_where_it_is_said_to_be(tmp_path: Path) -> None:
@@ -335,7 +339,7 @@ def test_a_changed_file_is_refused_before_it_costs_and_is_a_new_version_when_pro
     for version, rows in (("2", ROWS.head(50)), ("3", ROWS), ("3", ROWS)):  # back to what it was: a version of its own
         rows.write_parquet(file)
         with small_session(file, ledger=where) as session:
-            assert session.version == version
+            assert session.describe().version == version
             session.sql(COUNT).answer(epsilon=1)
     with gt.ledger.open(where) as book:
         assert sum(entry.kind == "reserved" for entry in book.history()) == 3
@@ -372,7 +376,7 @@ def _told(table: pl.DataFrame, text: str, **spend: Any) -> list[Any]:
             said = [note for note in answer.notes if not isinstance(note, Remark)]  # this follows from the noise
             seen += [str(answer.cost), str(answer.guarantee), answer.recipe, said]
             seen.append(len(str(answer.release_id)))  # a random name
-            seen += [answer.citations, answer.entropy, str(session.spent), str(session.remaining)]
+            seen += [answer.citations, answer.entropy, str(session.budget.spent), str(session.budget.left)]
             seen += [column.name for column in answer.columns]
             if "q" not in text:
                 seen += [len(answer), *(column.values for column in answer.keys)]

@@ -75,14 +75,14 @@ WITHOUT_EFFECT = {"batch": ("margin", "share", "n"), "refine": ("margin", "share
 def test_other_words_and_values_are_refused_by_name_at_no_cost() -> None:
     with session() as s:
         asking = ways(s)
-        spent = s.spent
+        spent = s.budget.spent
         for way, ask in asking.items():
             more = [({"epsilon": 1, term: 1}, term) for term in WITHOUT_EFFECT.get(way, ())]
             for terms, name in [*REFUSED, *more]:
                 with pytest.raises(InvalidParameter) as refused:
                     ask(**terms)
                 assert refused.value.name == name, (way, terms)
-        assert s.spent == spent
+        assert s.budget.spent == spent
 
 
 def test_the_confidence_of_a_refinement_is_that_of_the_answer_unless_stated() -> None:

@@ -96,10 +96,10 @@ def test_a_stream_is_charged_and_drawn_once_and_read_as_often_as_one_likes(monke
     with session() as s:
         stream = s.sql(TEXT).stream(**SPEND)
         assert drawn.count("release") == 1 + 3 * 8  # one for the keys; two sides and what is missing, eight parts
-        before = list(drawn), s.spent
+        before = list(drawn), s.budget.spent
         assert columns(stream) == columns(stream) == s.sql(TEXT).answer(**SPEND).to_dict()
         again = s.sql(TEXT).stream(**SPEND)
-        assert (drawn, s.spent) == before
+        assert (drawn, s.budget.spent) == before
         assert again.release_id == stream.release_id
         assert isinstance(again.guarantee, gt.ApproxDP)
 
@@ -117,9 +117,9 @@ def test_parts_survive_the_session_beside_the_ledger(tmp_path: Path) -> None:
         first = columns(s.sql(TEXT).stream(**SPEND))
     (kept,) = (tmp_path / "t.ledger.answers").iterdir()
     with session(ledger=ledger) as s:
-        spent = s.spent
+        spent = s.budget.spent
         assert columns(s.sql(TEXT).stream(**SPEND)) == first
-        assert s.spent == spent
+        assert s.budget.spent == spent
         text = kept.read_text()
         kept.write_text(text.replace("key 3", "key 4", 1))
         with pytest.raises(gt.errors.LedgerDamaged):
@@ -146,14 +146,14 @@ def test_what_fails_half_way_leaves_nothing_and_a_retry_is_charged_once(
         query = s.sql(TEXT)
         with pytest.raises(gt.errors.QueryFailed):
             query.stream(**SPEND, key="mine")
-        spent = s.spent
+        spent = s.budget.spent
         (drawn,) = (tmp_path / "kept").iterdir()  # the keys, so that nobody can have them drawn again
         assert drawn.suffix == ".keys"
         selected: list[int] = []
         monkeypatch.setattr(DiscoveredHistogram, "select", lambda *_: selected.append(1))
         stream = query.stream(**SPEND, key="mine")
         assert selected == []
-        assert s.spent == spent
+        assert s.budget.spent == spent
         assert sum(len(part) for part in stream) == 55
     assert [path.suffix for path in (tmp_path / "kept").iterdir()] == [".answer"]
 
@@ -182,13 +182,13 @@ def test_found_keys_that_wait_in_lines_of_another_length_are_taken_over(
 
 def test_a_full_disk_leaves_no_part_and_a_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with session(ledger=tmp_path / "t.ledger", spool=tmp_path / "kept") as s:
-        before = s.affordable
+        before = s.budget.affordable
         with monkeypatch.context() as patch:
             patch.setattr(storage, "_sync", _no_room)
             with pytest.raises(gt.errors.QueryFailed):
                 s.sql(TEXT).stream(**SPEND, key="mine")
         assert [path.name for path in (tmp_path / "kept").iterdir() if path.name.startswith(".")] == []
-        assert s.affordable != before
+        assert s.budget.affordable != before
         assert sum(len(part) for part in s.sql(TEXT).stream(**SPEND, key="mine")) == 55
 
 
@@ -230,10 +230,10 @@ def test_having_and_limit_hold_over_all_parts_and_order_is_refused() -> None:
         found = columns(limited)
         assert len(found["d"]) == 9
         assert min(found["d"]) == 2
-        spent = s.spent
+        spent = s.budget.spent
         with pytest.raises(gt.errors.QueryRefused):
             s.sql(f"{TEXT} ORDER BY n").stream(epsilon=1)
-        assert s.spent == spent
+        assert s.budget.spent == spent
 
 
 def test_few_keys_or_none_are_a_stream_too() -> None:
@@ -299,6 +299,6 @@ def test_refining_one_part_of_a_stream_does_not_find_the_refinement_of_another()
         for before, after in zip(map(keys_and_counts, parts), refined, strict=True):
             assert [row[:2] for row in after] == [row[:2] for row in before]
             assert all(abs(one[2] - other[2]) < 5 for one, other in zip(after, before, strict=True))
-        spent = s.spent
+        spent = s.budget.spent
         assert [keys_and_counts(part.refine(epsilon=1000)) for part in parts] == refined
-        assert s.spent == spent
+        assert s.budget.spent == spent

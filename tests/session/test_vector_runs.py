@@ -75,7 +75,7 @@ def test_a_run_of_sums_is_one_gaussian_charge_however_many_sums_it_draws() -> No
         assert [entry.kind for entry in s.history()].count("reserved") == 1
         assert request.event == events.Gaussian(2)
         assert request.promise == gt.GaussianDP(MU, unit=gt.unit("who"))
-        assert s.spent == MU**2
+        assert s.budget.spent == MU**2
         with begun(request) as again:
             assert [step.names for step in again.steps] == [(f"step {place}",) for place in range(4)]
             assert not again.charged
@@ -98,7 +98,7 @@ def test_an_interrupted_run_goes_on_with_what_was_kept(monkeypatch: pytest.Monke
             (kept,) = again.steps
             assert np.array_equal(kept.steps, first.steps)  # type: ignore[union-attr]
             again.add_up("second", asked, MU / 2)
-        assert s.spent == MU**2
+        assert s.budget.spent == MU**2
 
 
 def _interrupted(*_: Any) -> Any:

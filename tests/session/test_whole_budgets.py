@@ -36,7 +36,7 @@ def _questions() -> list[Any]:
 
 
 def _left(session: Session) -> Fraction:
-    left = session.remaining
+    left = session.budget.left
     assert isinstance(left, Fraction)
     return left
 
@@ -101,8 +101,8 @@ def test_all_that_is_left_is_asked_for_by_the_number_that_is_told(kind: Any, ter
 def test_the_epsilon_that_is_affordable_is_admitted_in_parts(budget: Any) -> None:
     with small_session(budget=budget) as session:
         session.sql(COUNT).answer(epsilon="1/33")
-        assert session.affordable is not None
-        session.sql(SEVERAL).answer(epsilon=session.affordable)
+        assert session.budget.affordable is not None
+        session.sql(SEVERAL).answer(epsilon=session.budget.affordable)
 
 
 @all_cases("terms", [{"epsilon": "1/3"}, {"mu": "1/30"}, {"rho": "1/700"}])

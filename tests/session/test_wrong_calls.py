@@ -231,7 +231,13 @@ def test_what_is_no_place_for_a_ledger_makes_no_file(tmp_path: Path, monkeypatch
 
 def test_what_is_printed_is_one_line(world: Any) -> None:
     verdict = gt.verify.program(lambda x, flip: x if flip() else flip(), inputs=[0, 1]).check("ln 3")
-    printed = [world.s.history()[-1], world.s.catalog, world.s.standing(), world.p.left_out(rows_per_person=1), verdict]
+    printed = [
+        world.s.history()[-1],
+        world.s.describe().catalog,
+        world.s.budget.status(),
+        world.p.left_out(rows_per_person=1),
+        verdict,
+    ]
     for each in printed:
         assert repr(each).startswith("<")
         assert len(repr(each).splitlines()) == 1

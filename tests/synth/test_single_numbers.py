@@ -76,7 +76,7 @@ def test_what_cannot_be_names_bins_as_before_and_single_numbers_by_themselves() 
 @pytest.mark.parametrize("bounds", [(0, 1), (0, 9), (0, 1000), (-3, 5), (-900, 100), (0.5, 2.5)])
 def test_bins_by_quantiles_are_never_more_than_were_asked_for(bins: int, bounds: tuple[Any, Any]) -> None:
     with _session(bounds) as session:
-        fine = fine_edges(session.catalog.private["people"], "gain")
+        fine = fine_edges(session.describe().catalog.private["people"], "gain")
     drawn = np.random.default_rng(bins)
     assert [low for low, high in pairwise(fine) if low == high] == sorted(
         {Fraction(bounds[0]), Fraction(bounds[1])} | ({Fraction(0)} if float(bounds[0]) < 0 else set())
@@ -100,7 +100,7 @@ def test_a_number_that_holds_most_rows_leaves_the_other_bins_to_the_others() -> 
 
 def test_each_of_few_whole_numbers_has_a_bin() -> None:
     with _session((0, 3), [0, 1, 2, 3] * (ROWS // 4), pl.Int64) as session:
-        fine = fine_edges(session.catalog.private["people"], "gain")
+        fine = fine_edges(session.describe().catalog.private["people"], "gain")
         drawn = gt.synth.synthesize(session, bins={"gain": 8}, **ASKED)
     assert list(map(int, fine)) == [0, 1, 2, 3, 3]
     assert drawn.marginal("gain").to_dict()["gain"] == ["[0, 1)", "[1, 2)", "[2, 3)", "[3]", None]

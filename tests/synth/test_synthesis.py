@@ -129,9 +129,9 @@ def test_the_same_again_is_free_and_the_same_without_a_look_at_rows(
 ) -> None:
     engine = mechanism_of(session).engine
     monkeypatch.setattr(type(engine), "tally", lambda *_: pytest.fail("rows were read after the fit"))
-    spent = session.spent
+    spent = session.budget.spent
     again = gt.synth.synthesize(session, zeros=[NEVER], rows=50, **ASKED)
-    assert session.spent == spent
+    assert session.budget.spent == spent
     assert not again.charged
     assert len(again) == 50
     assert again.model.total == made.model.total
@@ -164,7 +164,7 @@ def test_an_interrupted_synthesis_goes_on_and_a_failed_fit_is_fitted_again_for_f
         monkeypatch.setattr(AdaptiveRun, "select", interrupted)
         with pytest.raises(KeyboardInterrupt):
             gt.synth.synthesize(session, **asked)
-        spent = session.spent
+        spent = session.budget.spent
         drawn = [entry.content["drawn"] for entry in session.history() if entry.kind == "drawn"]
         monkeypatch.undo()
 
@@ -179,7 +179,7 @@ def test_an_interrupted_synthesis_goes_on_and_a_failed_fit_is_fitted_again_for_f
         kept = [entry.content["drawn"] for entry in session.history() if entry.kind == "drawn"]
         assert kept[: len(drawn)] == drawn
         assert len(kept) > len(drawn)
-        assert session.spent == spent
+        assert session.budget.spent == spent
         assert len(table.charges) == len(kept)
         assert sum(cost for _, cost in table.charges) <= table.rho
 
@@ -204,7 +204,7 @@ def test_a_person_counts_with_as_many_rows_as_are_capped_and_gets_a_fresh_key() 
 def test_a_quote_says_the_charge_and_which_contestants_it_ends() -> None:
     with _session() as session:
         quote = gt.synth.quote(session, **ASKED)
-        assert session.spent["ε"] == 0
+        assert session.budget.spent["ε"] == 0
         assert quote.admitted
         (ends,) = [note for note in quote.notes if "ends" in note]
         assert all(symbol in ends for symbol in ("ε", "μ²"))

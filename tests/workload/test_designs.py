@@ -182,13 +182,13 @@ def test_ten_shares_of_a_tenth_fit_and_an_eleventh_does_not(budget: gt.privacy.G
             assert quote.admitted
             answer = query.answer(share="1/10")
             assert str(answer["sex"].recipe["spend"]) == quote.spend  # type: ignore[call-overload]  # (a mapping)
-        assert (session.standing().share or 2) <= 1
+        assert (session.budget.status().share or 2) <= 1
         assert not queries[10].quote(share="1/10").admitted
         with pytest.raises(BudgetExceeded):
             queries[10].answer(share="1/10")
-        spent = session.spent
+        spent = session.budget.spent
         assert queries[3].answer(share="1/10").release_id != queries[4].answer(share="1/10").release_id
-        assert session.spent == spent  # what was paid for is found again, by the same share
+        assert session.budget.spent == spent  # what was paid for is found again, by the same share
 
 
 @all_cases("budget", BUDGETS)
@@ -199,9 +199,9 @@ def test_a_margin_is_reached_in_every_table_whatever_the_budget_counts(budget: g
         assert max(line["margin"] for line in quote.lines) >= 199
         answer = session.workload(TABLES).answer(margin=200)
         assert answer["day"].columns[1].margins[-1] <= 200  # type: ignore[operator]  # (numbers)
-        spent = session.spent
+        spent = session.budget.spent
         session.workload(TABLES).answer(margin=200)
-        assert session.spent == spent
+        assert session.budget.spent == spent
 
 
 def test_no_noise_reaches_a_margin_that_rounding_alone_exceeds() -> None:

@@ -71,7 +71,7 @@ def _table() -> pl.DataFrame:
 
 def _require_scaled(session: Session, table: pl.DataFrame) -> None:
     """Persons who are longer than a norm count with one factor in all tables, and all others in full."""
-    relation, workload = session.catalog.private["people"], gt.workload.marginals(["a", "c"], up_to=2)
+    relation, workload = session.describe().catalog.private["people"], gt.workload.marginals(["a", "c"], up_to=2)
     asked = BoundWorkload.of(workload, relation, Caps(), "add-remove", Fraction(3, 2))
     made = measured(asked, Spend(mu=Fraction(1)), "rms")
     assert isinstance(made.design, ResidualDesign)
@@ -108,7 +108,7 @@ def test_every_engine_counts_the_same_tables_and_the_same_first_rows(
     )
     several = [Caps(rows_per_person=1000), Caps(rows_per_person=2)]
     for caps in several[:1] if name == "spark" else several:  # whose every statement takes seconds
-        asked = BoundWorkload.of(WORKLOAD, session.catalog.private["people"], caps, "add-remove")
+        asked = BoundWorkload.of(WORKLOAD, session.describe().catalog.private["people"], caps, "add-remove")
         made = measured(asked, Spend(mu=Fraction(1)), "rms")
         release = made.read(made.draw(mechanism_of(session).engine))
         found = release.design.estimate(0, asked.attributes.indices_of(("a", "c")), release.layers[0])

@@ -110,8 +110,8 @@ def _session(mode: Mode, tables: list[list[dict[str, Any]]]) -> Session:
 
 
 def _made(mode: Mode, session: Session, place: int, spend: Spend) -> WorkloadMeasurement:
-    mechanism, relation = mechanism_of(session), session.catalog.private[f"t{place}"]
-    caps = mechanism.caps.of_question(session.caps)
+    mechanism, relation = mechanism_of(session), session.describe().catalog.private[f"t{place}"]
+    caps = mechanism.caps.of_question(session.describe().caps)
     asked = BoundWorkload.of(WORKLOAD, relation, caps, mechanism.budget.neighbours, mode.norm)
     return measured(asked, spend, "rms")
 

@@ -122,7 +122,7 @@ def test_a_quote_reads_no_row_and_costs_nothing_and_says_what_an_equal_split_wou
     session = _session()
     query = session.workload(gt.workload.marginals(COLUMNS, up_to=2))
     quote = query.quote(rho="1/10")
-    assert session.spent == 0
+    assert session.budget.spent == 0
     assert quote.facts["rms"] < quote.facts["equal_rms"] == pytest.approx(math.sqrt(6 / 0.2))
     assert line_of(quote, "sex", "age")["sd"] < quote.facts["equal_rms"]
     assert [name in str(quote) for name in ("equal sd", "equal rms", "age × sex")] == [True] * 3
@@ -135,12 +135,12 @@ def test_one_charge_pays_for_all_tables_and_asking_again_is_free_and_the_same(tm
     asked = gt.workload.marginals(COLUMNS) + gt.workload.ranges("income")
     with _session(table, ledger=ledger) as session:
         first = session.workload(asked).answer(rho="1/10")
-        assert float(session.spent) == pytest.approx(0.1, rel=1e-6)
+        assert float(session.budget.spent) == pytest.approx(0.1, rel=1e-6)
     with _session(table, ledger=ledger) as again:
         second = again.workload(asked).answer(rho="1/10")
         assert second["age", "sex"].to_dict() == first["age", "sex"].to_dict()
         assert second["income"].to_dict() == first["income"].to_dict()
-        assert float(again.spent) == pytest.approx(0.1, rel=1e-6)
+        assert float(again.budget.spent) == pytest.approx(0.1, rel=1e-6)
         other = again.workload(gt.workload.marginals(COLUMNS)).answer(rho="1/10")
         assert other["age"].to_dict() != first["age"].to_dict()
 
@@ -173,7 +173,7 @@ def test_what_does_not_fit_is_refused_before_a_row_is_read() -> None:
     assert not query.quote(rho="1").admitted
     with pytest.raises(BudgetExceeded):
         query.answer(rho="1")
-    assert session.spent == 0
+    assert session.budget.spent == 0
 
 
 @all_cases("neighbours", ["add-remove", "change-one"])
@@ -240,7 +240,7 @@ def test_parts_of_a_partition_have_workloads_of_their_own() -> None:
     parts = session.partition("sex")
     for part in parts.values():
         assert len(part.workload(gt.workload.marginals(["age"])).answer(rho="1/10")["age"]) == 5
-    assert float(session.spent) == pytest.approx(0.1, rel=1e-6)
+    assert float(session.budget.spent) == pytest.approx(0.1, rel=1e-6)
 
 
 def test_intervals_hold_as_often_as_they_say_and_all_together_if_asked() -> None:
@@ -250,7 +250,7 @@ def test_intervals_hold_as_often_as_they_say_and_all_together_if_asked() -> None
     mechanism = mechanism_of(session)
     for spend in (Spend(mu=Fraction(1)), Spend(epsilon=Fraction(1))):
         asked = BoundWorkload.of(
-            gt.workload.marginals(["age", "sex"]), session.catalog.private["people"], Caps(), "add-remove"
+            gt.workload.marginals(["age", "sex"]), session.describe().catalog.private["people"], Caps(), "add-remove"
         )
         made = measured(asked, spend, "rms")
         misses: dict[float, list[list[bool]]] = {miss: [], miss / asked.cells: []}
@@ -305,7 +305,7 @@ def test_bad_workloads_are_refused_with_what_to_change_and_cost_nothing() -> Non
             wrong()
     with pytest.raises(QueryRefused, match="nothing"):
         session.workload(gt.workload.Workload(())).quote(mu=1)
-    assert session.spent == 0
+    assert session.budget.spent == 0
 
 
 def test_caps_of_one_table_are_refused_by_name_with_the_one_that_a_workload_takes() -> None:
@@ -322,7 +322,7 @@ def test_caps_of_one_table_are_refused_by_name_with_the_one_that_a_workload_take
     with pytest.raises(InvalidParameter) as refused:
         query.quote(**said)
     assert refused.value.name == "norm"
-    assert session.spent == 0
+    assert session.budget.spent == 0
 
 
 def test_with_a_norm_all_rows_of_a_person_count_and_the_noise_follows_the_norm() -> None:
@@ -347,7 +347,7 @@ def test_with_a_norm_all_rows_of_a_person_count_and_the_noise_follows_the_norm()
 def test_a_norm_that_bounds_nothing_is_refused_with_what_to_change() -> None:
     w = gt.workload.marginals(COLUMNS, up_to=2)
     persons = _session(unit="id", budget=gt.ApproxDP(10, "1e-6"))
-    before = persons.spent
+    before = persons.budget.spent
     for said, terms, name in [
         ({"norm": "1/2"}, {"mu": 1}, "norm"),  # less than the length of a single row
         ({"norm": 10**9}, {"mu": 1}, "norm"),
@@ -359,7 +359,7 @@ def test_a_norm_that_bounds_nothing_is_refused_with_what_to_change() -> None:
         persons.workload(w + gt.workload.ranges("income"), norm=10).answer(mu=1)
     with pytest.raises(InvalidParameter):
         _session().workload(w, norm=10).quote(mu=1)
-    assert persons.spent == before
+    assert persons.budget.spent == before
 
 
 def test_a_table_that_was_not_asked_for_is_not_there() -> None:
@@ -527,12 +527,12 @@ def test_pages_show_the_first_rows_of_a_few_tables_and_which_others_there_are() 
 def test_names_that_sql_gives_are_those_of_the_answer_and_cost_nothing_more() -> None:
     session = _session_of_texts(budget=gt.ZCDP(10))
     plain = session.workload("SELECT city, sex, COUNT(*) AS n, SUM(age) AS a FROM staff GROUP BY CUBE (city, sex)")
-    spent = plain.answer(rho=1) and session.spent
+    spent = plain.answer(rho=1) and session.budget.spent
     named = session.workload(
         "SELECT city AS town, sex AS gender, COUNT(*) AS heads, SUM(age) AS years FROM staff GROUP BY CUBE (city, sex)"
     )
     answer = named.answer(rho=1)
-    assert session.spent == spent  # the same question by other names
+    assert session.budget.spent == spent  # the same question by other names
     assert answer.tables == (("town", "gender"), ("town",), ("gender",), ())
     assert sorted(answer["town"].to_dict()) == sorted(
         ["town", "heads", "heads_low", "heads_high", "heads_consistent", "years", "years_low", "years_high"]

@@ -180,7 +180,7 @@ def _stream(session: Session, terms: Terms) -> Bought:
 def _read_again(session: Session, terms: Terms) -> Bought:
     answer = session.sql("SELECT n, COUNT(*) AS a FROM data GROUP BY n").answer(**terms)
     yield session.release(str(answer.release_id))
-    yield session.spent
+    yield session.budget.spent
 
 
 def _batch(session: Session, terms: Terms) -> Bought:

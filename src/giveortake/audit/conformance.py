@@ -268,7 +268,7 @@ def compare(case: Case, spend: str, one: Session, two: Session, *, same: bool = 
 
 def _run(case: Case, spend: str, session: Session, first: Trace | None = None) -> tuple[Trace, Any, Any]:
     mechanism = mechanism_of(session)
-    if session.durable:
+    if session.describe().durable:
         raise GiveOrTakeError("a durable ledger is never audited: what is compared runs on generated tables only")
     before = len(mechanism.ledger.history())
     with coupled(mechanism.engine, first) as trace:

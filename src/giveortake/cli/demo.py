@@ -135,10 +135,10 @@ def _third(out: Console, session: Session) -> Answer:
 
 
 def _again_and_refused(out: Console, session: Session) -> None:
-    spent_before = session.spent
+    spent_before = session.budget.spent
     repeated = session.sql(BY_REGION).answer(epsilon="0.25")
     out.print("[bold]The first question once more[/]")
-    charge = "costs nothing" if session.spent == spent_before else "is charged"
+    charge = "costs nothing" if session.budget.spent == spent_before else "is charged"
     out.print(
         f"  north: {repeated.row(region='north')['visits']:,} again. The same question at the same price {charge}.\n"
     )
@@ -151,11 +151,11 @@ def _again_and_refused(out: Console, session: Session) -> None:
 
 
 def _show_ledger(out: Console, session: Session, answers: dict[str, Answer]) -> None:
-    history, used, left = session.history(), session.standing().share, session.affordable
+    history, used, left = session.history(), session.budget.used, session.budget.affordable
     assert used is not None and left is not None  # noqa: S101, PT018 (the session has a budget)
     grid = Table.grid(padding=(0, 2))
     for number, (title, answer) in enumerate(answers.items(), 1):
-        bar = "█" * round(_BAR * float(answer.cost.epsilon / session.budget.epsilon))  # type: ignore[attr-defined]  # (pure, both)
+        bar = "█" * round(_BAR * float(answer.cost.epsilon / session.budget.granted.epsilon))  # type: ignore[attr-defined]  # (pure, both)
         grid.add_row(f"  {number}", title, f"ε = {decimal(answer.cost.epsilon)}", Text(bar, style="cyan"))
     grid.add_row("", "[bold]used[/]", f"[bold]{percent(used, 3)}[/]", f"a question of ε ≤ {decimal(left, 3)} is left")
     settled = sum(entry.kind == "settled" for entry in history)

@@ -124,7 +124,7 @@ def _text(answer: Answer, kind: str) -> str:
 
 def _bill(session: Session, answer: Answer, ledger_path: str, *, noted: bool) -> str:
     """One line on what is left, and where the ledger is; a table shows the answer's notes already."""
-    status, affordable = session.standing(), session.affordable
+    status, affordable = session.budget.status(), session.budget.affordable
     used = "" if status.used is None else f"{percent(status.used, 3)} of the budget is used{allotted_share(status)}"
     affordable_note = "" if affordable is None else f", {largest_question(affordable)}"
     storage = "kept nowhere: the ledger was in memory" if ledger_path == MEMORY else f"kept in {ledger_path}"
@@ -153,7 +153,7 @@ def quote(arguments: argparse.Namespace) -> int:
             price = session.sql(text).quote(**session_options.spend_terms(arguments))
             price = price if unknown is None else replace(price, notes=(*price.notes, unknown))
         if arguments.format == "json":
-            affordable = session.affordable
+            affordable = session.budget.affordable
             left = {"affordable_epsilon": None if affordable is None else float(affordable)}
             sys.stdout.write(json.dumps(json.loads(price.to_json()) | left, ensure_ascii=False) + "\n")
         else:
@@ -193,7 +193,7 @@ def _compared_caps(lines: tuple[CapLine, ...]) -> Table:
 
 def _quote_facts(session: Session, quote: Quote) -> list[tuple[str, str]]:
     facts = [cost_of(quote)]
-    status, affordable = session.rest()
+    status, affordable = session.budget.status(), session.budget.affordable
     if status.used is not None:
         affordable_note = "" if affordable is None else f"; {largest_question(affordable)}"
         facts.append(("used so far", f"{percent(status.used, 3)}{allotted_share(status)}{affordable_note}"))
@@ -224,7 +224,7 @@ def profile(arguments: argparse.Namespace) -> int:
         if arguments.format == "json":
             sys.stdout.write(json.dumps(_as_json(released), ensure_ascii=False) + "\n")
         else:
-            _show_profile(terminal(), released, session.catalog.private[released.table].schema)
+            _show_profile(terminal(), released, session.describe().catalog.private[released.table].schema)
     return 0
 
 

@@ -253,7 +253,7 @@ def rehearse(arguments: argparse.Namespace, text: str) -> str | None:
         if not query.quote(**spend_terms(arguments)).admitted:
             with suppress(ApprovalRequired):  # which the ledger itself is asked for
                 query.answer(**spend_terms(arguments))  # says why not, before a row is read
-        return weakness(session.budget)
+        return weakness(session.budget.granted)
 
 
 def expected_name(arguments: argparse.Namespace) -> str:

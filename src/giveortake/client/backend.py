@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 import sys
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, final
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from giveortake.session.requests import Priced, Request
 
 _PAGE = 1000  # entries and releases of a page
-_STORED = tuple(field.name for field in fields(Reservation) if field.name != "answer")
+_STORED = ("dataset", "version", "fresh", "settled", "answer", "id", "paid_at", "original")
 
 
 def connect(url: str, dataset: str | None = None, *, token: str, timeout: float = 60) -> Session:
@@ -305,9 +305,9 @@ class RemoteMechanism(InteractiveMechanism):
     def _steps(self, document: dict[str, Any]) -> Steps:
         stored = document["reservation"]
         reservation = Reservation(
-            **{name: stored[name] for name in _STORED if name != "charged"},
-            charged=tuple(stored["charged"]),
-            answer=stored["answer"],
+            number=0,  # which a service does not tell
+            **{name: stored[name] for name in _STORED},
+            charged=("the asker",) if stored["charged"] else (),
         )
         return Steps(self, reservation, steps_in(reservation.answer) if reservation.settled else document["steps"])
 

@@ -19,12 +19,12 @@ import numpy as np
 from giveortake import exact
 from giveortake.compile import Spend, Terms
 from giveortake.engines import Component, Quantum, Sample, Summand, VectorSum
-from giveortake.engines.questions import LONGEST
+from giveortake.engines.questions import LONGEST, SAMPLED_OF
 from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused, did_you_mean
 from giveortake.exact import whole
 from giveortake.mechanisms.vectors import VectorNoise
 from giveortake.plan import Filter, Literal, Relation, identity
-from giveortake.session.kinds.learning_data import LearningData
+from giveortake.session.kinds.learning_data import SPLIT, LearningData
 from giveortake.session.kinds.runs import BoundPlan, NoisyVector, PlannedRun
 from giveortake.session.requests import Request, request
 
@@ -409,6 +409,11 @@ class FitRequest(Request):
     relation: Relation
     persons: Sample | None = None
     n: int | None = field(default=None, metadata={"stored": False})
+
+    def __post_init__(self) -> None:
+        persons = self.persons
+        if persons is not None and (persons.salt != SPLIT or not 0 < persons.below < SAMPLED_OF):
+            raise InvalidParameter("persons", persons.below, "is no part of the persons that can be held out")
 
     def terms(self, stated: Mapping[str, Any]) -> Terms:
         return fit_terms(stated)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from giveortake.answers import Answer
     from giveortake.answers.column import Column
-    from giveortake.publication.tables import PublishedTable, Releasing
+    from giveortake.publication.tables import PublishedTable
+    from giveortake.session import Session
 
 
 STYLE = """
@@ -82,7 +83,7 @@ _LONGEST = 120  # letters of a title
 _SELDOM = Fraction(1, 1_000_000)  # how often a belief may move farther than stated, if no bound always holds
 
 
-def report(session: Releasing, release_id: str, path: str | Path | None = None, *, index: int | None = None) -> str:
+def report(session: Session, release_id: str, path: str | Path | None = None, *, index: int | None = None) -> str:
     """One release as a page of HTML: what was asked, the promise in words, intervals, caps, a chart, how to cite it.
 
     It is written to `path`, if there is one. `index` says which table of a batch or a workload is meant; without it the

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from giveortake.answers import Answer
     from giveortake.answers.column import Kind, Value
-    from giveortake.publication.tables import LeftOut, PublishedTable, Releasing
+    from giveortake.publication.tables import LeftOut, PublishedTable
+    from giveortake.session import Session
 
 
 _SCHEMA = "giveortake"
@@ -65,7 +66,7 @@ class Publication:
 
 
 def publish(
-    session: Releasing,
+    session: Session,
     to: str | Path,
     *,
     release: str | Sequence[str] | None = None,

@@ -12,7 +12,7 @@ import json
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, final
 
 from giveortake.answers import Answer
 from giveortake.answers.codec import provenance_of
@@ -20,11 +20,14 @@ from giveortake.answers.column import NUMBERS, Column
 from giveortake.answers.render import printable
 from giveortake.errors import GiveOrTakeError
 from giveortake.exact import percent
+from giveortake.session.releases import release_of, released_tables
+from giveortake.session.session import mechanism_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from giveortake.ledger import ReleaseRecord
+    from giveortake.session import Session
 
 
 LONGEST = 63  # bytes of a name in PostgreSQL, which cuts off the rest silently
@@ -80,20 +83,6 @@ PROVENANCE_COLUMNS = ("release_id", "confidence", "guarantee", "caps")  # the la
 _PAGE = 500
 
 
-class Releasing(Protocol):
-    """A session, here or behind a service, whose releases can be read."""
-
-    name: str
-
-    def releases(
-        self, after: str | None = None, limit: int = 100, *, newest_first: bool = False
-    ) -> list[ReleaseRecord]: ...
-
-    def release_record(self, release_id: str) -> ReleaseRecord: ...
-
-    def release_tables(self, release_id: str) -> list[Answer]: ...
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class PublishedTable:
@@ -140,7 +129,7 @@ class LeftOut:
 
 
 def collected(
-    session: Releasing, release: str | Sequence[str] | None = None
+    session: Session, release: str | Sequence[str] | None = None
 ) -> tuple[list[PublishedTable], list[LeftOut]]:
     """The tables of all releases of a session that have some, or of the named ones, which then all need some.
 
@@ -149,7 +138,9 @@ def collected(
     if release is not None:
         release_ids = [release] if isinstance(release, str) else list(dict.fromkeys(release))
         return [
-            table for release_id in release_ids for table in _tables(session, session.release_record(release_id))
+            table
+            for release_id in release_ids
+            for table in _tables(session, release_of(mechanism_of(session), release_id))
         ], []
     tables: list[PublishedTable] = []
     omissions: list[LeftOut] = []
@@ -166,15 +157,15 @@ def collected(
     return tables, omissions
 
 
-def _records(session: Releasing) -> Iterator[ReleaseRecord]:
+def _records(session: Session) -> Iterator[ReleaseRecord]:
     after = None
     while page := session.releases(after=after, limit=_PAGE):
         yield from page
         after = page[-1].id
 
 
-def _tables(session: Releasing, record: ReleaseRecord) -> Iterator[PublishedTable]:
-    answers = session.release_tables(record.id)
+def _tables(session: Session, record: ReleaseRecord) -> Iterator[PublishedTable]:
+    answers = list(released_tables(mechanism_of(session), record.id))
     texts = [part.get("sql") for part in record.parts]
     for table_index, answer in enumerate(answers):
         query = texts[table_index] if table_index < len(texts) else None

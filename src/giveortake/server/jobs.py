@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Sent: TypeAlias = "tuple[dict[str, Any], bytes]"
 _LONG = ("fit", "synthesis")  # kinds of requests
 _ATTEMPTS = 3  # without a new step
+_FORGOTTEN_IN = 60.0  # seconds for which a result is there for whoever has waited
 _PAUSED_IN = 10.0  # seconds in which a step that was begun may still be stored when the service stops
 
 
@@ -89,12 +90,21 @@ class Jobs:
                 raise Refusal("too_many")
             job = self._jobs[name] = Job(caller)
             job.task = asyncio.ensure_future(self._run(job, dataset, request))
+            job.task.add_done_callback(lambda _: self._forget_later(name, job))
         assert job.task is not None  # noqa: S101 (just begun, or before)
         await asyncio.wait({job.task}, timeout=self.settings.patience)
         if not job.task.done():
             return job.steps
-        self._jobs.pop(name, None)
+        self._forget(name, job)
         return job.task.result()
+
+    def _forget_later(self, name: tuple[str, ...], job: Job) -> None:
+        """Nobody may come for the result, which is in the ledger."""
+        asyncio.get_running_loop().call_later(_FORGOTTEN_IN, self._forget, name, job)
+
+    def _forget(self, name: tuple[str, ...], job: Job) -> None:
+        if self._jobs.get(name) is job:
+            del self._jobs[name]
 
     async def _run(self, job: Job, dataset: str, request: dict[str, Any]) -> Sent:
         attempts, pace = 0, self.settings.latency.get(dataset)

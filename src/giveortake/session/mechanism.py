@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 from giveortake.caching import Cache
 from giveortake.compile.measurement import prepared
-from giveortake.errors import AccessDenied, BudgetExceeded, LedgerMismatch, QueryRefused
+from giveortake.errors import AccessDenied, BudgetExceeded, LedgerMismatch, NotFound, QueryRefused
 from giveortake.privacy import ApproxDP
 from giveortake.session.pricing import price
 from giveortake.session.quotes import Quote
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from giveortake.ledger import BudgetStatus, Charge, Ledger, Reservation, TrialFilter
     from giveortake.ledger.budget_status import Admission
     from giveortake.mechanisms.vectors import Trusted
-    from giveortake.plan import Origin, Question
+    from giveortake.plan import Origin, Question, Relation
     from giveortake.privacy import Guarantee
     from giveortake.privacy.events import Event
     from giveortake.session.kinds.queries import PricedQuestion
@@ -327,6 +327,19 @@ class InteractiveMechanism:
     def standing(self) -> BudgetStatus:
         """The state of the level that decides about the next question: the analyst's own, else the population's."""
         return self.ledger.deciding(self.dataset, analyst=self.analyst)
+
+    def table(self, name: str) -> Relation:
+        """A private table by its name, with the custodian's caps; any other name is refused."""
+        relation = self.origin.relations.get(name)
+        if relation is None:
+            raise NotFound(
+                f"there is no private table {name!r} here", hint=f"there are {', '.join(self.origin.relations)}"
+            )
+        return relation
+
+    def rest(self) -> tuple[BudgetStatus, Fraction | None]:
+        """That state, and the greatest pure ε, up to rounding, that would be admitted now."""
+        return self.ledger.rest(self.dataset, analyst=self.analyst)
 
     def trial(self) -> TrialFilter:
         """A copy of the filter that decides about the next question, to try charges on."""

@@ -109,7 +109,7 @@ class Partition(Mapping[Any, "Session"]):
         return len(self._sessions)
 
     def __repr__(self) -> str:
-        parts, unit = counted(len(self), "part"), next(iter(self.values())).budget.unit
+        parts, unit = counted(len(self), "part"), next(iter(self.values())).budget.granted.unit
         if unit.column is None or self.parts_per_person == len(self):
             return f"<Partition by {self.column}: {parts}>"
         return f"<Partition by {self.column}: each person counts in {self.parts_per_person} of {parts}>"

@@ -33,21 +33,22 @@ def session_text(
 ) -> str:
     """A session as text: its tables, whom its promise is to, and what is left of its budget."""
     part = "" if mechanism.part is None else f", {mechanism.part}"
-    lines = [f"<Session {session.name}{part}: {session.budget!r}"]
-    lines.extend(f"  {name}({', '.join(relation.schema)})" for name, relation in session.catalog.private.items())
+    about, granted = session.describe(), session.budget.granted
+    lines = [f"<Session {session.name}{part}: {granted!r}"]
+    lines.extend(f"  {name}({', '.join(relation.schema)})" for name, relation in about.catalog.private.items())
     lines.extend(
         f"  column {column} of {table} cannot be asked about: its type is {kind or 'unknown'}"
         for table, columns in unasked.items()
         for column, kind in columns
     )
-    lines.extend(f"  {name}, public" for name in session.catalog.public)
-    if session.budget.unit.column is not None:
-        lines.append(f"  {rows_without(session.budget.unit.column)}")
+    lines.extend(f"  {name}, public" for name in about.catalog.public)
+    if granted.unit.column is not None:
+        lines.append(f"  {rows_without(granted.unit.column)}")
         lines.append(f"  {mechanism.caps}")
     else:
         lines.append("  each row is protected by itself: a person with several rows is not protected as a whole")
     try:
-        standing, left = session.rest()
+        standing, left = session.budget.status(), session.budget.affordable
     except LedgerUnavailable:
         return "\n".join([*lines, "  its ledger is closed"]) + ">"
     if standing.share is not None and left is not None:
@@ -55,28 +56,29 @@ def session_text(
         left_text = f"a pure ε of up to {exact.decimal(left, 3)} is left" if left else "nothing is left"
         left_text = f"left: {standing.remaining}" if race else left_text
         lines.append(f"  {exact.percent(standing.share, 3)} of the budget is used; {left_text}")
-    if not session.durable:
+    if not about.durable:
         lines.append("  the ledger is in memory: what was spent is forgotten with the session")
     return "\n".join(lines) + ">"
 
 
 def session_page(session: Session) -> str:
     """A session as HTML: its budget, what is left of it, and its tables with their declared columns."""
-    unit_column = session.budget.unit.column
-    facts = [("promise", str(session.budget))]
+    about, granted = session.describe(), session.budget.granted
+    unit_column = granted.unit.column
+    facts = [("promise", str(granted))]
     if unit_column is not None:
-        counts = str(session.caps) if session.caps.stated else "no caps are set: questions have to state their own"
+        counts = str(about.caps) if about.caps.stated else "no caps are set: questions have to state their own"
         facts.append(("counts", f"{counts}; {rows_without(unit_column)}"))
-    if not session.durable:
+    if not about.durable:
         facts.append(("ledger", "in memory: what was spent is forgotten with the session"))
     tables = [
         render.card(
             f"{name}{f', of each {unit_column}' if unit_column else ''}",
-            render.table(("column", "holds"), _columns(relation)),
+            render.table(("column", "holds"), columns_in_words(relation)),
         )
-        for name, relation in session.catalog.private.items()
+        for name, relation in about.catalog.private.items()
     ]
-    public = [render.fact_list([("public", ", ".join(session.catalog.public))])] if session.catalog.public else []
+    public = [render.fact_list([("public", ", ".join(about.catalog.public))])] if about.catalog.public else []
     return render.card(f"Session {session.name}", render.fact_list(facts), _left(session), *tables, *public)
 
 
@@ -158,7 +160,7 @@ def _continued(label: str, lines: list[str]) -> list[tuple[str, str]]:
 
 def _left(session: Session) -> str:
     try:
-        standing, left = session.rest()
+        standing, left = session.budget.status(), session.budget.affordable
     except LedgerUnavailable:
         return render.fact_list([("budget", "its ledger is closed")])
     if standing.share is None or left is None:
@@ -167,7 +169,8 @@ def _left(session: Session) -> str:
     return render.table(("used", "left"), [(render.used(standing.share), left_text)])
 
 
-def _columns(relation: object) -> list[tuple[str, str]]:
+def columns_in_words(relation: object) -> list[tuple[str, str]]:
+    """The columns of a table, and what is declared about each."""
     schema: dict[str, Domain] = relation.schema  # type: ignore[attr-defined]  # (every relation has one)
     return [(name, _holds(domain)) for name, domain in schema.items()]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, Unpack, cast, final
 
 from giveortake import codec, frame, sql
@@ -18,28 +18,24 @@ from giveortake.answers import Answer, Stream
 from giveortake.answers.terms import CAP_TERMS
 from giveortake.caching import served
 from giveortake.errors import InvalidParameter, QueryRefused
-from giveortake.exact import open_probability
 from giveortake.ledger.releases import History, Releases
 from giveortake.plan import Catalog, PublicTable, Question
+from giveortake.session.budget import Budget
 from giveortake.session.kinds.queries import BatchRequest, QueryRequest, known_answer, known_quote
 from giveortake.session.partitions import Partition, key_of, parts_of
 from giveortake.session.profiles.best_caps import paid_profiles
 from giveortake.session.profiles.profile import ProfileRequest
-from giveortake.session.profiles.suggestions import Suggestion, bounds_check, suggestion_of, table_before_caps
-from giveortake.session.releases import paid_release, release_of, released, released_tables
-from giveortake.session.render import session_page, session_text
+from giveortake.session.releases import released
+from giveortake.session.render import columns_in_words, session_page, session_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from fractions import Fraction
     from types import TracebackType
 
-    from giveortake.answers.terms import AskTerms, SpendTerms
-    from giveortake.compile import Terms
+    from giveortake.answers.terms import AskTerms
+    from giveortake.compile import Caps, Terms
     from giveortake.exact import Number
-    from giveortake.ledger import BudgetStatus, ReleaseRecord
-    from giveortake.privacy import Guarantee
-    from giveortake.privacy.events import Event
+    from giveortake.privacy import Unit
     from giveortake.session.kinds.counters import Counter
     from giveortake.session.kinds.weights import Weights
     from giveortake.session.mechanism import InteractiveMechanism
@@ -179,6 +175,19 @@ class Query(Generic[_Release_co]):
         return f"<Query of {self.session.name}: {columns}>"
 
 
+def session_as_now(session: Session) -> Session:
+    """A session with the current budget of the ledger; the same object unless the custodian changed it."""
+    known = mechanism_of(session)
+    mechanism = known.as_now()
+    return session if mechanism is known else session._sharing_session(mechanism)  # noqa: SLF001 (as `mechanism_of`)
+
+
+def query_of_plan(session: Session, plan: Mapping[str, Any]) -> Query[Answer]:
+    """A question that `Query.plan` wrote; refused here, at no cost, if it is not about these tables."""
+    question = codec.read(Question, plan, references=mechanism_of(session).origin, what="plan")
+    return query_of(session, QueryRequest(question))
+
+
 def query_of(session: Session, request: Request) -> Query[Any]:
     """A request as a query of a session."""
     return Query(session, mechanism_of(session), request)
@@ -187,6 +196,30 @@ def query_of(session: Session, request: Request) -> Query[Any]:
 def mechanism_of_query(query: Query[Any]) -> InteractiveMechanism:
     """The mechanism that answers a question. Like `mechanism_of`, it is not part of the public interface."""
     return query._mechanism  # noqa: SLF001 (the one way in)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What may be asked of a session, and by whom; never a row or a count."""
+
+    name: str
+    population: str
+    version: str
+    analyst: str | None
+    caps: Caps
+    catalog: Catalog
+    unit: Unit
+    durable: bool  # whether the ledger outlives the session
+
+    def __repr__(self) -> str:
+        lines = [f"{self.name}, version {self.version}: {self.population}, one {self.unit}"]
+        for name, relation in self.catalog.private.items():
+            lines += [f"  {name}", *(f"    {column}: {words}" for column, words in columns_in_words(relation))]
+        lines += [f"  {name}, public" for name in self.catalog.public]
+        return "\n".join(
+            [*lines, f"  caps: {self.caps}" if self.caps.stated else "  no caps: each query states its own"]
+        )
 
 
 _NOT_COPIED = "a session stays in its process: gt.protect(…, ledger=…) opens one in another, and answers can be sent"
@@ -214,30 +247,56 @@ class Session:
         owns_engine: bool = True,
     ) -> None:
         self.name = mechanism.dataset
-        self.population = mechanism.population
-        self.version = mechanism.version
-        self.caps = mechanism.caps.caps
-        self.analyst = mechanism.analyst
-        self.durable = durable
+        self._durable = durable
         self._mechanism = mechanism
         self._owns_ledger = owns_ledger
         self._owns_engine = owns_engine
         self._unasked = unasked
-        self.catalog = Catalog(mechanism.origin.relations, mechanism.origin.public)
+        self._catalog = Catalog(mechanism.origin.relations, mechanism.origin.public)
+
+    def describe(self) -> Description:
+        """What may be asked: the tables with their columns and domains, the population, the caps; never a row."""
+        mechanism = self._mechanism
+        return Description(
+            self.name,
+            mechanism.population,
+            mechanism.version,
+            mechanism.analyst,
+            mechanism.caps.caps,
+            self._catalog,
+            mechanism.budget.unit,
+            durable=self._durable,
+        )
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of the private tables."""
+        return tuple(self._catalog.private)
 
     # -- asking -------------------------------------------------------------------------------------------------
+
+    def quote(self, query: Query[Any] | str | Mapping[str, Any], **terms: Unpack[AskTerms]) -> Quote:
+        """What a query would cost: one of this session, its text in SQL, or its plan. No row is read."""
+        return self._queried(query).quote(**terms)
+
+    def answer(
+        self, query: Query[Any] | str | Mapping[str, Any], *, key: str | None = None, **terms: Unpack[AskTerms]
+    ) -> Any:
+        """The answer to a query of this session, to its text in SQL, or to its plan."""
+        return self._queried(query).answer(key=key, **terms)
+
+    def _queried(self, query: Query[Any] | str | Mapping[str, Any]) -> Query[Any]:
+        if isinstance(query, Query):
+            return query
+        return self.sql(query) if isinstance(query, str) else query_of_plan(self, query)
 
     def __reduce__(self) -> Never:
         raise TypeError(_NOT_COPIED)
 
     def sql(self, text: str) -> Query[Answer]:
         """A question in SQL; refused here, at no cost, if it cannot be answered."""
-        read = self._mechanism.questions.read(text, lambda: sql.read(text, self.catalog))
+        read = self._mechanism.questions.read(text, lambda: sql.read(text, self._catalog))
         return self._query(QueryRequest(read.question, text, read.options))
-
-    def from_plan(self, plan: Mapping[str, Any]) -> Query[Answer]:
-        """A question that `Query.plan` wrote; refused here, at no cost, if it is not about these tables."""
-        return self._ask(codec.read(Question, plan, references=self._mechanism.origin, what="plan"))
 
     def as_analyst(self, name: str) -> Session:
         """A session on the same tables and ledger for an analyst, who sees only their own entries and budget.
@@ -248,23 +307,18 @@ class Session:
         """
         return self._sharing_session(self._mechanism.as_analyst(name))
 
-    def as_now(self) -> Session:
-        """This session with the current budget of the ledger; the same object unless the custodian changed it."""
-        mechanism = self._mechanism.as_now()
-        return self if mechanism is self._mechanism else self._sharing_session(mechanism)
-
     def _sharing_session(self, mechanism: InteractiveMechanism) -> Session:
         """Another session that shares the engine and the ledger, and closes neither."""
-        return Session(mechanism, unasked=self._unasked, owns_ledger=False, owns_engine=False, durable=self.durable)
+        return Session(mechanism, unasked=self._unasked, owns_ledger=False, owns_engine=False, durable=self._durable)
 
     def table(self, name: str | None = None) -> frame.Table:
         """A question in Python, starting from a table; the only one if no name is given."""
-        relation = self.catalog.find(self._named(name))
+        relation = self._catalog.find(self._named(name))
         if isinstance(relation, PublicTable):
             raise InvalidParameter(
                 "table", name, "is a public table: there is nothing to protect", hint="join it to a private table"
             )
-        return frame.Table(relation, self.catalog, self._ask)
+        return frame.Table(relation, self._catalog, self._ask)
 
     def _ask(self, question: Question) -> Query[Answer]:
         return self._query(QueryRequest(question))
@@ -275,7 +329,7 @@ class Session:
     def _named(self, name: str | None) -> str:
         if name is not None:
             return name
-        tables = list(self.catalog.private)
+        tables = list(self._catalog.private)
         if len(tables) == 1:
             return tables[0]
         raise InvalidParameter("table", None, "is missing: there are several tables", hint=", ".join(tables))
@@ -312,11 +366,11 @@ class Session:
         from giveortake.workload.workload import Workload, workload_of  # noqa: PLC0415 (as above)
 
         if isinstance(workload, str):
-            question, sets = sql.read_grouping_sets(workload, self.catalog)
+            question, sets = sql.read_grouping_sets(workload, self._catalog)
             return self._query(WorkloadRequest(workload_of(question, sets), question.relation, minimise, norm))  # type: ignore[arg-type]  # (checked there)
         if not isinstance(workload, Workload):
             raise InvalidParameter("workload", workload, "is not a workload", hint='gt.workload.marginals(["a", "b"])')
-        relation = self.catalog.private[self._private(table)]
+        relation = self._catalog.private[self._private(table)]
         return self._query(WorkloadRequest(workload, relation, minimise, norm))  # type: ignore[arg-type]  # (checked there)
 
     def counter(self, column: str, *, horizon: int, table: str | None = None) -> Query[Counter]:
@@ -360,14 +414,14 @@ class Session:
                 "cannot be partitioned again: this is already a part",
                 hint="partition the whole table",
             )
-        parts = parts_of(self._mechanism, list(self.catalog.private.values()), column, parts_per_person)
+        parts = parts_of(self._mechanism, list(self._catalog.private.values()), column, parts_per_person)
         sessions = {
             key_of(part.value): Session(
                 self._mechanism.in_part(part),
                 unasked=self._unasked,
                 owns_ledger=False,
                 owns_engine=self._owns_engine,
-                durable=self.durable,
+                durable=self._durable,
             )
             for part in parts
         }
@@ -397,67 +451,19 @@ class Session:
 
     def _private(self, name: str | None) -> str:
         """The name of a private table; a public one is refused."""
-        named_relation = self.catalog.find(self._named(name))
+        named_relation = self._catalog.find(self._named(name))
         if isinstance(named_relation, PublicTable):
             raise InvalidParameter(
                 "table", name, "is a public table: there is nothing to protect", hint="name a private one"
             )
-        return next(table for table, relation in self.catalog.private.items() if relation is named_relation)
-
-    def suggest_bounds(
-        self, *, epsilon: Number, by: Sequence[str] = (), columns: Sequence[str] = (), share: Number = "0.95"
-    ) -> Suggestion:
-        """Caps and bounds that leave most people unchanged, found privately at the cost of ε.
-
-        They are read from a profile of the one table there is: see `profile`. `by` are the columns that questions will
-        group by, `columns` numbers whose bounds are wanted.
-        """
-        wanted_share, mechanism = open_probability("share", share), self._mechanism
-        together = self.caps.rows_per_person is not None
-        table_before_caps(mechanism.origin)  # refuses what has no single table
-        by = () if together else by
-        profile = self.profile(by=by, columns=columns).answer(epsilon=epsilon)
-        answers = self.release_tables(profile.release_id)
-        return suggestion_of(profile, answers, together=together, share=wanted_share)
-
-    def check_bounds(self, *, epsilon: Number, by: Sequence[str] = (), columns: Sequence[str] = ()) -> Answer:
-        """How many people exceed the caps and bounds, at the cost of ε."""
-        question = bounds_check(table_before_caps(self._mechanism.origin), self.caps, by, columns)
-        return self._ask(question).answer(epsilon=epsilon)
+        return next(table for table, relation in self._catalog.private.items() if relation is named_relation)
 
     # -- the budget ---------------------------------------------------------------------------------------------
 
     @property
-    def budget(self) -> Guarantee:
-        """The promise that all answers to the asker together keep."""
-        return self._mechanism.granted
-
-    @property
-    def spent(self) -> Any:
-        """How much of the budget is used, by the filter that guards it: an analyst's own, else the population's.
-
-        For a population it may include what was `given` to analysts.
-        """
-        return self.standing().spent
-
-    @property
-    def given(self) -> Fraction:
-        """The part of the budget that the custodian has given to analysts, used or not; 0 for an analyst's own."""
-        return self.standing().given
-
-    @property
-    def remaining(self) -> Any:
-        """How much of the budget is left."""
-        return self.standing().remaining
-
-    @property
-    def affordable(self) -> Fraction | None:
-        """The greatest pure ε, up to rounding, that would be admitted now."""
-        return self.rest()[1]
-
-    def admits(self, event: Event) -> bool:
-        """Whether every level would admit an event now."""
-        return self._mechanism.admits(event)
+    def budget(self) -> Budget:
+        """What was granted, what is spent and left of it, and what a next request may cost, as of now."""
+        return Budget(self._mechanism)
 
     def history(self, after: int | None = None, limit: int | None = None) -> History:
         """The ledger's entries about these people, in order, without fingerprints of the data or what contains them.
@@ -469,12 +475,12 @@ class Session:
         mechanism, most = self._mechanism, sys.maxsize if limit is None else limit
         entries = mechanism.ledger.entries(analyst=mechanism.analyst, after=after, limit=most)
         if mechanism.analyst is not None:
-            return History(entries, self.budget.neighbours)
+            return History(entries, self._mechanism.budget.neighbours)
         visible_entries = (
             replace(entry, content=_without_fingerprint(entry.content), body="", hash="", previous="")
             for entry in entries
         )
-        return History(visible_entries, self.budget.neighbours)
+        return History(visible_entries, self._mechanism.budget.neighbours)
 
     # -- what was released ----------------------------------------------------------------------------------------
 
@@ -493,10 +499,6 @@ class Session:
         )
         return Releases(records)
 
-    def release_record(self, release_id: str) -> ReleaseRecord:
-        """The ledger's record of one release of these tables, as `releases` lists it."""
-        return release_of(self._mechanism, release_id)
-
     def release(self, release_id: str, *, index: int | None = None) -> Any:
         """What was released under an id, as it was, with its promise, notes and caps; free however often.
 
@@ -504,29 +506,6 @@ class Session:
         For a counter it is all counts released so far, for a fit the fitted learner. Answers can be refined.
         """
         return released(self._mechanism, release_id, index)
-
-    def release_tables(self, release_id: str) -> list[Answer]:
-        """All tables released under an id, in order: one for a question, several for a batch or a workload."""
-        return list(released_tables(self._mechanism, release_id))
-
-    def refine(
-        self, release_id: str, *, index: int | None = None, key: str | None = None, **terms: Unpack[SpendTerms]
-    ) -> Answer:
-        """Ask a released question again, at a further price, and combine all answers; see `Answer.refine`."""
-        return paid_release(self._mechanism, release_id, index).refine(key=key, **terms)
-
-    def standing(self) -> BudgetStatus:
-        """The state of the level that decides about the next question: the analyst's own, else the population's."""
-        return self._mechanism.standing()
-
-    def rest(self) -> tuple[BudgetStatus, Fraction | None]:
-        """The `standing`, and the greatest pure ε, up to rounding, that would be admitted now."""
-        return self._mechanism.ledger.rest(self._mechanism.dataset, analyst=self._mechanism.analyst)
-
-    @property
-    def key_pot(self) -> Fraction | None:
-        """The δ set aside for finding keys, if the budget has one."""
-        return self._mechanism.key_pot
 
     # -- opening and closing ------------------------------------------------------------------------------------
 

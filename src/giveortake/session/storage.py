@@ -75,7 +75,8 @@ class Spool:
 
     def has(self, name: str) -> bool:
         """Whether a named file exists."""
-        return (self.directory() / name).exists()
+        folder = self.folder or self._temporary
+        return folder is not None and (folder / name).exists()
 
     def forget(self, name: str) -> None:
         """Remove a named file."""

@@ -231,7 +231,7 @@ class SynthesisRequest(Request):
 
     def bind(self, mechanism: InteractiveMechanism, _terms: Terms) -> BoundPlan:
         optimizer()  # without scipy nothing is charged
-        relation = mechanism.origin.relations[self.table]
+        relation = mechanism.table(self.table)
 
         def plan(spend: Spend) -> PlannedRun:
             synthesis = Synthesis.from_request(mechanism, relation, spend, self)

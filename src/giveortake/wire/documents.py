@@ -87,7 +87,7 @@ def _finite(line: dict[str, float]) -> dict[str, float | None]:
 
 def standing_document(session: Session) -> dict[str, Any]:
     """The state of the level that decides about the asker's next question."""
-    return _document(*session.rest())
+    return _document(*mechanism_of(session).rest())
 
 
 def level_document(book: Ledger, standing: BudgetStatus) -> dict[str, Any]:
@@ -217,12 +217,12 @@ _NUMBER = re.compile(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399})?")  # the limits of do
 
 def described(session: Session) -> dict[str, Any]:
     """The description of a session's data set: everything that an analyst may know before asking."""
-    caps, mechanism = session.caps, mechanism_of(session)
+    caps, mechanism = session.describe().caps, mechanism_of(session)
     return {
         "name": session.name,
-        "population": session.population,
-        "unit": session.budget.unit.column,
-        "neighbours": session.budget.neighbours,
+        "population": session.describe().population,
+        "unit": session.budget.granted.unit.column,
+        "neighbours": session.budget.granted.neighbours,
         "budget": str(session.budget),
         "promise": codec.write(session.budget),
         "promise_to_all": _promise_to_all(session),
@@ -233,15 +233,17 @@ def described(session: Session) -> dict[str, Any]:
         "engine": mechanism.engine.identity,
         "version_of_service": version("giveortake"),
         "caps_in_words": str(caps) if caps.stated else "each question says how much of a person counts",
-        "tables": [_table(name, relation) for name, relation in session.catalog.private.items()],
-        "public": [_public(table) for table in session.catalog.public.values()],
+        "tables": [_table(name, relation) for name, relation in session.describe().catalog.private.items()],
+        "public": [_public(table) for table in session.describe().catalog.public.values()],
     }
 
 
 def _promise_to_all(session: Session) -> dict[str, Any] | None:
     """The promise that all answers to all analysts together keep: it is public."""
     levels = mechanism_of(session).ledger.levels()
-    budget = next(level.budget for level in levels if (level.kind, level.name) == ("population", session.population))
+    budget = next(
+        level.budget for level in levels if (level.kind, level.name) == ("population", session.describe().population)
+    )
     return None if budget is None else codec.write(budget)
 
 

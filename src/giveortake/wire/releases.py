@@ -1,7 +1,7 @@
 """Releases as documents: for programs that read JSON, and as they are stored, for sessions of `gt.connect`.
 
 Guarantee: a document holds what was released, and nothing more. What the ledger keeps under pads between two steps of a
-counter or of weights is left out.
+counter or of weights is left out, and so are numbers of entries, which count what others have asked.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake.answers import Answer, Estimate
 from giveortake.errors import QueryRefused
-from giveortake.ledger import Reservation
 from giveortake.session.kinds.counters import Counter
 from giveortake.session.kinds.weights import Weights
 from giveortake.session.profiles.profile import Profile
@@ -21,10 +20,20 @@ from giveortake.wire.documents import answer_document, profile_document, release
 from giveortake.workload.results import WorkloadAnswer
 
 if TYPE_CHECKING:
+    from giveortake.ledger import Reservation
     from giveortake.session.mechanism import InteractiveMechanism
 
 MOST_LINES = 1_000_000  # of large releases that are sent at once
-_FIELDS = tuple(field.name for field in fields(Reservation))
+_FIELDS = (
+    "dataset",
+    "version",
+    "fresh",
+    "settled",
+    "answer",
+    "id",
+    "paid_at",
+    "original",
+)  # no number: it counts others
 
 
 def released_document(release: Any) -> dict[str, Any]:
@@ -92,7 +101,7 @@ def stored_document(
             files[part["spool"]["file"]] = _lines(mechanism, part["spool"])
     return {
         "release": release_document(record),
-        "reservation": {name: getattr(reservation, name) for name in _FIELDS},
+        "reservation": {name: getattr(reservation, name) for name in _FIELDS} | {"charged": bool(reservation.charged)},
         "steps": [{name: content for name, content in step.items() if name != "under_pad"} for step in steps],
         "files": files,
         "profiles": stored_profiles(mechanism, reservation.number),

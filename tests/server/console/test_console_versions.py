@@ -48,4 +48,4 @@ def _change(service: Running) -> None:
     head, *rows = table.read_text().splitlines()
     table.write_text("\n".join([head, *rows, *rows, *rows]) + "\n")
     with from_toml(service.folder / "giveortake.toml") as session:
-        assert session.version == "2"
+        assert session.describe().version == "2"

@@ -30,8 +30,9 @@ from giveortake.server import responses
 from giveortake.server.responses import StaleTable, formatted, json_result
 from giveortake.session.kinds.queries import BatchRequest, QueryRequest
 from giveortake.session.partitions import key_of
+from giveortake.session.releases import release_of
 from giveortake.session.requests import request_of
-from giveortake.session.session import mechanism_of, mechanism_of_query, query_of
+from giveortake.session.session import mechanism_of, mechanism_of_query, query_of, query_of_plan, session_as_now
 from giveortake.wire import documents
 from giveortake.wire.documents import (
     described,
@@ -104,13 +105,13 @@ def _spends(session: Session, currency: str, terms: dict[str, Any]) -> list[str]
 
 def _whole(session: Session, currency: str, terms: dict[str, Any]) -> Fraction:
     """About what the whole budget is in a currency: where a curve ends, and no promise."""
-    budget = session.budget
+    budget = session.budget.granted
     if currency == "share":
         return Fraction(1)
     if currency == "epsilon" and isinstance(budget, PureDP | ApproxDP):
         return budget.epsilon
     if currency == "epsilon" and "delta" not in terms:
-        return session.affordable or Fraction(1)
+        return session.budget.affordable or Fraction(1)
     mu = _mu(budget)
     if currency == "epsilon":
         return GaussianDP(mu).epsilon_at(rational("delta", terms["delta"]))
@@ -196,11 +197,11 @@ class AnalystSessions:
         The ledger is asked each time what is promised to them, and whether they may still ask.
         """
         if analyst is None:
-            return self.session.as_now()
+            return session_as_now(self.session)
         known = self._sessions.pop(analyst, None)
         if len(self._sessions) >= _DESCRIBED:
             del self._sessions[next(iter(self._sessions))]  # of whoever has not asked for longest
-        self._sessions[analyst] = self.session.as_analyst(analyst) if known is None else known.as_now()
+        self._sessions[analyst] = self.session.as_analyst(analyst) if known is None else session_as_now(known)
         return self._sessions[analyst]
 
 
@@ -289,7 +290,7 @@ def profiles(session: Session, request: Request) -> Result:
     """The profiles of every table that were paid for."""
     if request["format"] == "stored":
         return {"profiles": stored_profiles(mechanism_of(session))}
-    tables = session.catalog.private
+    tables = session.describe().catalog.private
     return {"profiles": [profile_document(profile) for name in tables for profile in session.profiles(name)]}
 
 
@@ -312,7 +313,7 @@ def releases(session: Session, request: Request) -> Result:
 
 def release_record(session: Session, request: Request) -> Result:
     """The ledger's record of one release."""
-    return release_document(session.release_record(request["release"]))
+    return release_document(release_of(mechanism_of(session), request["release"]))
 
 
 def release(session: Session, request: Request) -> Result:
@@ -332,7 +333,7 @@ def report(session: Session, request: Request) -> Result:
 
 def refine(session: Session, request: Request) -> Result:
     """Refine a release, and return the combined answer."""
-    answer = session.refine(request["release"], index=request["place"], key=request["key"], **request["terms"])
+    answer = session.release(request["release"], index=request["place"]).refine(key=request["key"], **request["terms"])
     return formatted(answer, request["format"])
 
 
@@ -360,7 +361,7 @@ def _query(session: Session, request: Request) -> Query[Any]:
 
 def _question(session: Session, question: dict[str, Any]) -> Query[Answer]:
     """A question in SQL, or the plan of a frame."""
-    return session.sql(question["sql"]) if "sql" in question else session.from_plan(_document(question["plan"]))
+    return session.sql(question["sql"]) if "sql" in question else query_of_plan(session, _document(question["plan"]))
 
 
 def _require_few(query: Query[Any], terms: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from giveortake.compile.postprocessing import ENTROPY
 from giveortake.compile.sensitivity import capped, unbounded
 from giveortake.engines import KeyColumn, Keys, Summand, Tally
 from giveortake.engines.runtime import failure
-from giveortake.errors import InvalidParameter, LedgerMismatch, LedgerUnavailable, NotFound, QueryRefused
+from giveortake.errors import InvalidParameter, LedgerMismatch, LedgerUnavailable, QueryRefused
 from giveortake.exact import counted, whole
 from giveortake.mechanisms.prefix_sums import RunningCount, SquareRoot, running_count_sensitivity
 from giveortake.plan import Aggregate, AggregateKind, Call, ColumnReference, Kind, Measured, Question, Scan, identity
@@ -62,10 +62,7 @@ class CounterRequest(Request):
     horizon: int
 
     def bind(self, mechanism: InteractiveMechanism, terms: Terms) -> BoundCounter:
-        relation = mechanism.origin.relations.get(self.table)
-        if relation is None:
-            raise NotFound(f"there is no table {self.table!r} here", hint="open the session that has it")
-        caps = mechanism.resolve_caps(terms)
+        relation, caps = mechanism.table(self.table), mechanism.resolve_caps(terms)
         return BoundCounter(mechanism, caps, Periods.of(mechanism, relation, self.column, self.horizon, caps), self)
 
 

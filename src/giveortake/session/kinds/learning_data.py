@@ -35,7 +35,7 @@ __all__ = ["AdaptiveRun", "LearningData", "Run", "served_to_asker"]
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
-_SPLIT = "held out "  # salt of the hash that holds persons out
+SPLIT = "held out "  # salt of the hash that holds persons out
 _MISS = 0.05  # probability that a bound of a profile misses
 _COUNT = Measured(Aggregate(AggregateKind.COUNT_ROWS))
 
@@ -84,7 +84,7 @@ class LearningData:
                 "rows have no ids, so none can be held out",
                 hint='protect the table with unit="id", a column that names each row, and rows_per_person=1',
             )
-        sample = Sample(_SPLIT, int(held_out * SAMPLED_OF))
+        sample = Sample(SPLIT, int(held_out * SAMPLED_OF))
         return replace(self, persons=replace(sample, others=True)), replace(self, persons=sample)
 
     @property

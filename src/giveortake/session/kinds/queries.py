@@ -114,7 +114,7 @@ class RefinementRequest(Request):
     `release` is its id, `index` that of a question of a batch, and `portion` that of a portion of a stream.
     """
 
-    without: ClassVar[tuple[str, ...]] = ("margin", "share", "key_delta", "n", *CAP_TERMS)
+    without: ClassVar[tuple[str, ...]] = ("margin", "key_delta", "n", *CAP_TERMS)
     release: str
     index: int = 0
     portion: int | None = None
@@ -308,7 +308,9 @@ class BoundQuestions(Bound[Measurements]):
 
     def kinds(self, terms: Terms, trial: TrialFilter) -> list[Spend]:
         keys = self.key_delta
-        if keys is None and terms.share is None:
+        if self.refined is not None:
+            keys = None  # which are public now
+        elif keys is None and terms.share is None:
             keys = None if self.mechanism.key_pot is None else self.mechanism.key_pot / 10
         elif keys is None and trial.pot is not None and terms.share is not None:
             finding = sum(question.finds_keys for question in self._questions)
@@ -595,10 +597,8 @@ class PaidRelease:
                 "quantiles cannot be refined: their answers cannot be averaged",
                 hint="ask the question again at a higher price",
             )
-        stated_terms = Terms.of(
-            terms, confidence=self.confidence, without=("margin", "share", "key_delta", "n", *CAP_TERMS)
-        )
-        if stated_terms.spend is None:
+        stated_terms = Terms.of(terms, confidence=self.confidence, without=RefinementRequest.without)
+        if stated_terms.spend is None and stated_terms.share is None:
             raise InvalidParameter("epsilon", None, "is missing", hint='epsilon="0.1"')
         if self.reservation.version != self.mechanism.version:
             raise LedgerMismatch(

@@ -119,7 +119,7 @@ class WeightsRequest(Request):
         object.__setattr__(self, "queries", whole("queries", self.queries))
 
     def bind(self, mechanism: InteractiveMechanism, _terms: Terms) -> BoundWeights:
-        relation = mechanism.origin.relations[self.table]
+        relation = mechanism.table(self.table)
         columns = tuple(_key_column(relation.schema, name) for name in self.columns)
         cells = math.prod(len(column.values or ()) for column in columns)
         if cells > MOST_CELLS:

@@ -319,6 +319,7 @@ class ProfileRequest(Request):
             object.__setattr__(self, "most_rows", whole("most_rows", self.most_rows))
 
     def bind(self, mechanism: InteractiveMechanism, _terms: Terms) -> BoundProfile:
+        mechanism.table(self.table)
         relation = mechanism.origin.uncapped.get(self.table)
         if relation is None:
             raise InvalidParameter(
