@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -14,11 +13,7 @@ import psycopg
 import pytest
 
 import giveortake as gt
-from evil_tables import frames
-from giveortake.audit.cases import shapes_of
-from giveortake.audit.neighbours import Row, Table, random_row, random_rows, random_table, random_visits
 from giveortake.compile.measures import quantum_of
-from giveortake.compile.partition_selection import with_keys
 from giveortake.engines import Bins, KeyColumn, Keys, Persons, Summand, Tally
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.engines.postgres.engine import PostgresEngine
@@ -27,9 +22,9 @@ from giveortake.engines.protocol import with_table
 from giveortake.engines.questions import Bounding
 from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryFailed
 from giveortake.plan import Call, ColumnReference, Domain, Kind, Literal, PrivateTable, Scan
-from inside import engine_of, measured
+from inside import engine_of
 from postgres_server import stored
-from replay import MODES, SPEND, ZONES, Mode, Revealing, exact_integers, exact_units
+from replay import Revealing
 from waiting import until
 
 OURS = "application_name = 'giveortake' AND datname = current_database()"  # others may use the server as well
@@ -56,55 +51,6 @@ def engine(server: str) -> Iterator[PostgresEngine]:
 
 def _name() -> str:
     return f"t_{uuid4().hex[:8]}"
-
-
-# -- the same integers ----------------------------------------------------------------------------------------------
-
-
-def _storable(table: Table) -> Table:
-    """Texts without NUL, which PostgreSQL does not hold."""
-    return Table(tuple({**row, "q": row["q"] and row["q"].replace("\0", "nul")} for row in table.rows), table.visits)
-
-
-def _tables(luck: random.Random) -> list[Table]:
-    giant = [random_row(luck, 7) for _ in range(300)]
-    people = [row for person in range(25) for row in random_rows(luck, person)]
-    visits = [row for person in range(25) for row in random_visits(luck, person)]
-    nobody: list[Row] = [random_row(luck, None) for _ in range(5)]
-    made = [Table((), ()), random_table(luck), Table((*people, *nobody), tuple(visits)), Table(tuple(giant), ())]
-    return [_storable(each) for each in made]
-
-
-def _asked_there(server: str, mode: Mode, table: Table) -> PostgresEngine:
-    there = PostgresEngine(server)
-    for name, data in frames(table).items() if mode.by_person else [("data", frames(table)["data"])]:
-        there.add(name, stored(server, f"{name}_{uuid4().hex[:8]}", data), None)
-    there.add_public("zones", ZONES)
-    there.lock()
-    return there
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("mode", MODES[:3], ids=lambda mode: mode.name)
-def test_every_shape_has_the_integers_and_keys_of_duckdb(mode: Mode, server: str) -> None:
-    """Each on two of four tables, beside the one of `test_conformance`."""
-    shapes = sorted(shapes_of(by_person=mode.by_person, few_rows=mode.few_rows).items())
-    tables = _tables(random.Random(mode.name))  # noqa: S311 (which tables are tried need not be secret)
-    for number, table in enumerate(tables):
-        there = _asked_there(server, mode, table)
-        with mode.session(table) as here:
-            for name, text in shapes[number // 2 :: 2]:
-                made = measured(here, text, SPEND)
-                keys = None
-                if made.selection is not None:
-                    found = exact_units(made, engine_of(here))
-                    assert exact_units(made, there) == found, name
-                    keys = with_keys(made, list(found))
-                for one, other in zip(
-                    exact_integers(made, engine_of(here), keys), exact_integers(made, there, keys), strict=True
-                ):
-                    assert one.tolist() == other.tolist(), name
-        there.close()
 
 
 def _values(engine: PostgresEngine, name: str, columns: tuple[tuple[str, Domain], ...]) -> dict[str, list[Any]]:
