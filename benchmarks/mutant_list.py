@@ -29,7 +29,6 @@ def _mutant(name: str, file: str, before: str, after: str, *tests: str) -> Mutan
 _REPLAY = "audit/test_coupled_runs"
 _GOLDEN = "compile/test_golden_questions"
 _STATEMENTS = "engines/test_dialects"
-_CONFORMANCE = "engines/test_conformance"
 _LEVELS = "ledger/test_registration"
 _ALLOTMENTS = "ledger/test_budgets"
 
@@ -123,7 +122,7 @@ _SENSITIVITIES = (
         "mechanisms/prefix_sums.py",
         'return once if neighbours == "add-remove" else once * exact.sqrt_up(Fraction(2))',
         "return once",
-        "session/test_counters",
+        _REPLAY,
     ),
     _mutant(
         "rows of a person that share a cell count as if they lay apart",
@@ -131,7 +130,7 @@ _SENSITIVITIES = (
         "square = self.rows**2 * self.reach**2 * shrinkage(sizes)",
         "square = self.rows * self.reach**2 * shrinkage(sizes)",
         "mechanisms/test_marginals",
-        "workload/test_replay_of_workloads",
+        _REPLAY,
     ),
 )
 
@@ -141,7 +140,7 @@ _BOUNDING = (
         "engines/sql/statements.py",
         'f"{fine} * {less}{above}{below}"',
         'f"{fine} * {less}"',
-        _CONFORMANCE,
+        _REPLAY,
         _STATEMENTS,
     ),
     _mutant(
@@ -157,7 +156,6 @@ _BOUNDING = (
         "WHERE {rank} <= {scan.most_rows_of_person}",
         "WHERE {rank} <= {scan.most_rows_of_person} + 1",
         _STATEMENTS,
-        _CONFORMANCE,
         _REPLAY,
     ),
     _mutant(
@@ -166,7 +164,6 @@ _BOUNDING = (
         'order = ", ".join([self.hash_of_row(scan), *(f"{column} NULLS LAST" for column in identifiers)])',
         "order = person",
         _STATEMENTS,
-        _CONFORMANCE,
         _REPLAY,
     ),
     _mutant(
@@ -182,7 +179,7 @@ _BOUNDING = (
         "engines/sql/statements.py",
         "WHERE g <= {groups} AND r <= {rows} GROUP BY code",
         "WHERE g <= {groups} GROUP BY code",
-        _CONFORMANCE,
+        _REPLAY,
         _STATEMENTS,
     ),
     _mutant(
@@ -190,7 +187,7 @@ _BOUNDING = (
         "engines/sql/statements.py",
         "CAST({persons.weights[-1]} AS BIGINT)",
         "CAST({persons.weights[0]} AS BIGINT)",
-        _CONFORMANCE,
+        _REPLAY,
         "engines/test_exact_integers",
         _STATEMENTS,
     ),
@@ -200,7 +197,7 @@ _BOUNDING = (
         "WHEN {number} > {high} THEN {high} END",
         "WHEN {number} > {high} THEN {number} END",
         "engines/test_duckdb_fast_paths",
-        _CONFORMANCE,
+        _REPLAY,
     ),
     _mutant(
         "hashes in memory are others than those in the engine",

@@ -6,9 +6,7 @@ on tables that the tests made; no session or ledger can be told to use it.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, TypeAlias, final
@@ -19,16 +17,14 @@ import polars as pl
 import giveortake as gt
 from evil_tables import DOMAINS, VISITS_DOMAINS, frames
 from giveortake.audit.neighbours import Change, Table
-from giveortake.compile import Caps, Measurement, Spend
+from giveortake.compile import Measurement, Spend
 from giveortake.configuration import protection_arguments
 from giveortake.engines import Engine, Keys
-from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.mechanism import BoundedIntegers, Mechanism
 from giveortake.privacy import Unit
 from giveortake.privacy.events import Event
 from giveortake.session import Session
-from inside import measured
 
 Counted: TypeAlias = "dict[tuple[Any, ...], int]"
 
@@ -83,14 +79,9 @@ class Mode:
         return self.unit != gt.ROW
 
     @property
-    def asks_caps(self) -> bool:
-        """Whether the custodian states no caps, so that each question has its own."""
-        return self.by_person and not self.caps
-
-    @property
     def few_rows(self) -> bool:
-        """Whether a person's rows are bounded before any question, or can be."""
-        return "rows_per_person" in dict(self.caps) or self.asks_caps
+        """Whether a person's rows are bounded before any question."""
+        return "rows_per_person" in dict(self.caps)
 
     def session(self, table: Table, placed: Callable[[str, pl.DataFrame], Any] | None = None, **more: Any) -> Session:
         """The table behind a budget that no test exhausts; `placed` puts each of its tables somewhere else first."""
@@ -122,19 +113,3 @@ MODES = [
         Mode("person with few rows", change, "p", (("rows_per_person", 5),)),
     )
 ]
-
-
-ASKED = [Mode("person with caps of each question", change, "p") for change in CHANGES]
-
-
-def random_caps(luck: random.Random) -> Caps:
-    """Any caps: of all rows, in every table or in some, of groups, of rows in a group, and of several of these."""
-    of_tables: list[Any] = [None, 1, 4, {"data": 3}, {"visits": 2}, {"data": 6, "visits": 1}, {"data": 1, "visits": 7}]
-    return Caps(luck.choice([None, 1, 2, 5]), luck.choice([None, 1, 3, 4]), luck.choice(of_tables))
-
-
-def measured_with_random_caps(session: Session, text: str, luck: random.Random) -> Measurement:
-    """A question under the first random caps that bound it."""
-    while True:
-        with suppress(QueryRefused):
-            return measured(session, text, SPEND, random_caps(luck))

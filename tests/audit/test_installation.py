@@ -26,7 +26,8 @@ def test_every_mechanism_is_looked_at() -> None:
 def test_every_group_is_there_and_so_is_every_kind_of_request() -> None:
     groups = [*dict.fromkeys(check.group for check in checks())]
     assert groups == ["mechanisms", "samplers", "traces", "filters", "requests"]
-    assert {check.name for check in self_check.requests()} == {case.kind for case in OTHERS} | {"query"}
+    kinds = {"query"} | {case.kind for case in OTHERS}
+    assert {check.name for check in self_check.requests()} == {f"{kind}, DuckDB" for kind in kinds}
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_an_audit_names_the_kinds_of_request_that_a_mistake_breaks(monkeypatch: 
     sound = Stability.sensitivity
     monkeypatch.setattr(Stability, "sensitivity", lambda *a, **k: tuple(each / 2 for each in sound(*a, **k)))
     verdicts = {check.name: check.run(0.05, 1e-9).sound for check in self_check.requests()}
-    assert verdicts == {"query": False, "counter": True}
+    assert verdicts == {"query, DuckDB": False, "counter, DuckDB": True}
 
 
 @pytest.mark.usefixtures("few")

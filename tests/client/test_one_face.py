@@ -44,7 +44,7 @@ def s(request: pytest.FixtureRequest, service: Running, tmp_path_factory: pytest
 
 def test_a_session_says_what_it_is_about(s: Any) -> None:
     assert (s.name, s.describe().population) == ("visits", "people of visits")
-    assert s.budget == gt.PureDP("9/10", unit=gt.unit("person_id"))
+    assert s.budget.granted == gt.PureDP("9/10", unit=gt.unit("person_id"))
     assert list(s.describe().catalog.private["visits"].schema) == ["person_id", "region", "reason", "amount"]
     assert "visits" in repr(s)
     assert re.search(r"\n  [\d.]+ % of the budget is used; a pure ε of up to [\d.]+ is left", repr(s))

@@ -1,10 +1,12 @@
-"""Every shape of question on every engine: the same integers before noise, the same keys, the same refusals."""
+"""What engines do differently by themselves has one meaning, and the same integers before noise.
+
+That everything that can be bought has the same integers on every engine is in tests/audit/test_coupled_runs.py.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import random
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import polars as pl
@@ -12,19 +14,14 @@ import pytest
 
 import giveortake as gt
 from engine_places import EVERYWHERE, OTHERS, place
-from giveortake.audit.cases import OF_PERSONS_WITH_FEW_ROWS, shapes_of
+from giveortake.audit.cases import PLAIN
 from giveortake.audit.neighbours import Row, Table, random_row, random_rows, random_visits
 from giveortake.compile import Caps
 from giveortake.compile.measures import ValueSum
-from giveortake.compile.partition_selection import listed_keys, with_keys
+from giveortake.compile.partition_selection import listed_keys
 from giveortake.engines import Found
-from giveortake.session import Session
 from inside import engine_of, measured
-from query_shapes import together
-from replay import ASKED, MODES, SPEND, Mode, exact_integers, exact_units, measured_with_random_caps
-from tiers import is_long, tiered
-
-Placed = Callable[[str, pl.DataFrame], Any]
+from replay import MODES, SPEND, exact_integers, exact_units
 
 
 def evil_table() -> Table:
@@ -44,95 +41,17 @@ def evil_table() -> Table:
 
 
 EVIL = evil_table()
-EMPTY = Table((), ())
 
 
-@pytest.fixture(scope="module")
-def pairs(request: pytest.FixtureRequest) -> Iterator[Callable[[str, Mode, Table], tuple[Session, Session]]]:
-    """The same table behind DuckDB and behind another engine, opened once."""
-    opened: dict[tuple[str, str, bool], tuple[Session, Session]] = {}
-
-    def pair(where: str, mode: Mode, table: Table) -> tuple[Session, Session]:
-        key = (where, mode.name, table is EMPTY)
-        if key not in opened:
-            opened[key] = (mode.session(table), mode.session(table, place(where, request)))
-        return opened[key]
-
-    yield pair
-    for sessions in opened.values():
-        for each in sessions:
-            each.close()
-
-
-STEPS = {  # every nth shape in each mode; that by caps has all of them on every engine
-    ("postgresql", 0): tiered(4, 1),
-    ("postgresql", 1): 1,
-    ("postgresql", 2): tiered(4, 1),
-    ("spark", 0): tiered(32, 1),
-    ("spark", 1): 1,
-    **({("spark", 2): 1} if is_long() else {}),
-}
-
-
-def _questions(where: str, mode: Mode, step: int) -> dict[str, str]:
-    """Every nth shape; on Spark, which is slow to plan, those of the same rows and keys in one question."""
-    shapes = shapes_of(by_person=mode.by_person, few_rows=mode.few_rows)
-    some = {name: shapes[name] for name in sorted(shapes)[::step]}
-    return together(some) if where == "spark" else some
-
-
-def _modes() -> list[Any]:
-    marks = {"spark": [pytest.mark.xdist_group("spark")]}
-    return [
-        pytest.param(where, MODES[number], step, marks=marks.get(where, []), id=f"{where}, {MODES[number].name}")
-        for (where, number), step in STEPS.items()
-    ]
-
-
-def require_same(
-    name: str, text: str, one: Session, other: Session, caps: Caps | None = None, *, at_length: bool = True
-) -> None:
-    """Of keys that are found, also those that come as a list of many, if there is time for it."""
-    made = measured(one, text, SPEND, caps)
-    assert measured(other, text, SPEND, caps).digest() == made.digest(), name
-    keys = None
-    if made.selection is not None:
-        found, others = (exact_units(made, engine_of(each)) for each in (one, other))
-        assert found == others, name
-        listed = sorted(found, key=repr)[::2]
-        keys = with_keys(made, listed)
-        if made.stability.bounding is not None and at_length:
-            found_at_length = Found(len(listed), lambda: iter([listed[:3], listed[3:]]))
-            _require_equal(name, made, one, other, listed_keys(made, found_at_length))
-    _require_equal(name, made, one, other, keys)
-
-
-def _require_equal(name: str, made: Any, one: Session, other: Session, keys: Any) -> None:
-    for left, right in zip(
-        exact_integers(made, engine_of(one), keys), exact_integers(made, engine_of(other), keys), strict=True
-    ):
-        assert left.tolist() == right.tolist(), (name, made.measures)
-
-
-@pytest.mark.parametrize(("where", "mode", "step"), _modes())
-def test_every_shape_has_the_same_integers_and_keys(pairs: Any, where: str, mode: Mode, step: int) -> None:
-    for name, text in _questions(where, mode, step).items():
-        at_length = where != "spark" or is_long() or name == "several by discovered dates"
-        require_same(name, text, *pairs(where, mode, EVIL), at_length=at_length)
-
-
-@pytest.mark.parametrize(
-    ("where", "step"),
-    [("postgresql", tiered(6, 2)), pytest.param("spark", tiered(40, 2), marks=pytest.mark.xdist_group("spark"))],
-)
-def test_the_same_rows_count_on_every_engine_whatever_caps_a_question_states(pairs: Any, where: str, step: int) -> None:
-    """Among them all shapes that the other modes do not have."""
-    luck = random.Random("caps")  # noqa: S311 (which caps are tried need not be secret)
-    shapes = shapes_of(by_person=True, few_rows=True)
-    one, other = pairs(where, ASKED[0], EVIL)
-    for name in [*OF_PERSONS_WITH_FEW_ROWS, *sorted(shapes)[::step]]:
-        caps = measured_with_random_caps(one, shapes[name], luck).caps
-        require_same(name, shapes[name], one, other, caps, at_length=is_long())
+@pytest.mark.parametrize("where", OTHERS)
+def test_groups_that_come_as_a_long_list_have_the_same_integers(where: str, request: pytest.FixtureRequest) -> None:
+    text = PLAIN["several by discovered dates"]
+    with MODES[1].session(EVIL) as one, MODES[1].session(EVIL, place(where, request)) as other:
+        made = measured(one, text, SPEND)
+        listed = sorted(exact_units(made, engine_of(one)), key=repr)[::2]
+        keys = listed_keys(made, Found(len(listed), lambda: iter([listed[:3], listed[3:]])))
+        found, others = (exact_integers(made, engine_of(session), keys) for session in (one, other))
+        assert [array.tolist() for array in found] == [array.tolist() for array in others]
 
 
 @pytest.mark.parametrize("where", EVERYWHERE)
@@ -148,38 +67,6 @@ def test_one_row_is_kept_of_the_persons_whom_a_join_takes_for_one(where: str, re
         made = measured(s, text, SPEND, Caps(rows_per_person={"flights": 3, "planes": 1}))
         assert made.stability.rows == 3
         assert [each.tolist() for each in exact_integers(made, engine_of(s))] == [[30], [10]]
-
-
-@pytest.mark.parametrize("where", OTHERS)
-def test_an_empty_table_is_answered_alike(pairs: Any, where: str) -> None:
-    for mode in MODES[:2] if is_long() else MODES[1:2]:
-        for name, text in _questions(where, mode, tiered(24, 8) if where == "spark" else 8).items():
-            require_same(name, text, *pairs(where, mode, EMPTY))
-
-
-REFUSED = [
-    "SELECT q FROM data",
-    "SELECT SUM(w) AS a FROM data",
-    "SELECT COUNT(DISTINCT x) AS a FROM data",
-    "SELECT nobody, COUNT(*) AS n FROM data GROUP BY nobody",
-    "SELECT COUNT(*) AS n FROM elsewhere",
-    "SELECT SUM(x::VARCHAR) AS a FROM data",
-    "SELECT COUNT(*) AS n FROM data WHERE pg_sleep(1) IS NULL",
-    "SELECT COUNT(*) AS n FROM data WHERE java_method('java.lang.System', 'exit') = 1",
-]
-
-
-@pytest.mark.parametrize("where", OTHERS)
-def test_tables_look_the_same_and_refusals_are_the_same(pairs: Any, where: str) -> None:
-    one, other = pairs(where, MODES[1], EVIL)
-    assert repr(one.catalog) == repr(other.describe().catalog)
-    for text in REFUSED:
-        said = []
-        for session in (one, other):
-            with pytest.raises(gt.errors.GiveOrTakeError) as refusal:
-                session.sql(text).quote(epsilon=1)
-            said.append((type(refusal.value), str(refusal.value)))
-        assert said[0] == said[1]
 
 
 # -- where engines differ by themselves, each with the one meaning that the printer gives it --------------------------

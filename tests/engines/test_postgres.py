@@ -60,9 +60,6 @@ def _name() -> str:
     return f"t_{uuid4().hex[:8]}"
 
 
-# -- values ----------------------------------------------------------------------------------------------------------
-
-
 def _values(engine: PostgresEngine, name: str, columns: tuple[tuple[str, Domain], ...]) -> dict[str, list[Any]]:
     text = engine._printer.relation(Scan(PrivateTable(name, columns, None)))
     rows = engine._rows(f"SELECT * FROM ({text}) AS t")

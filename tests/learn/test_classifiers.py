@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 
 import giveortake as gt
 import tiers
+from giveortake.audit.conformance import Case, compare
 from giveortake.configuration import protection_arguments
 from giveortake.engines import VectorSum
 from giveortake.errors import InvalidParameter, NotFitted, QueryRefused
@@ -25,7 +25,6 @@ from giveortake.learn import (
 )
 from giveortake.session import Session
 from giveortake.session.session import mechanism_of
-from replay import Revealing
 
 RANDOM = np.random.default_rng(3)
 COUNT = 6000
@@ -51,7 +50,6 @@ DOMAINS: dict[str, Any] = {
 FEATURES = ["x", "y", "colour"]
 CLASSIFIERS = [LogisticRegression, AdditiveClassifier, NaiveBayes, ClassMeans]
 LEARNERS = [*CLASSIFIERS, AdditiveRegressor]
-NEIGHBOURS = ["add-remove", "change-one"]
 SPEND: dict[str, Any] = {"epsilon": 2, "delta": "1e-6"}
 
 
@@ -120,91 +118,7 @@ def test_an_interrupted_fit_goes_on_without_new_noise(learner: Any, monkeypatch:
         assert calls[0] == passes + 1  # what was drawn before was not drawn again
 
 
-# -- replay on neighbours ---------------------------------------------------------------------------------------------
-
-
-def asked_by(learner: Any, rows: pl.DataFrame, monkeypatch: pytest.MonkeyPatch, **more: Any) -> list[VectorSum]:
-    """Every sum of one whole fit."""
-    found: list[VectorSum] = []
-    clip = {} if more["unit"] is gt.ROW else {"clip": 2}
-    with session(rows, **more) as s, monkeypatch.context() as patched:
-        engine = type(mechanism_of(s).engine)
-        right = engine.vectors
-
-        def recorded(self: Any, asked: VectorSum) -> Any:
-            found.append(asked)
-            return right(self, asked)
-
-        patched.setattr(engine, "vectors", recorded)
-        made(learner, **clip).fit(s)
-    return found
-
-
-def sums(asked: list[VectorSum], rows: pl.DataFrame, **more: Any) -> list[Any]:
-    with session(rows, **more) as s:
-        engine = mechanism_of(s).engine
-        return [np.array(Revealing().release(engine.vectors(each)), dtype=object) for each in asked]
-
-
-def far(asked: VectorSum, one: Any, other: Any) -> int:
-    """The square of how far the sums of two tables are apart, in the length that is priced."""
-    weights = np.repeat(np.array([each.weight for each in asked.components], dtype=object), asked.sizes)
-    return int((weights * (one - other) ** 2).sum())
-
-
 SMALL = ROWS.head(60)
-WITH_MANY = pl.concat([SMALL, *([SMALL.tail(1)] * 9)])  # the last person has eleven rows
-EXTREME = [
-    {"x": 2.0, "y": 4.0, "colour": "red", "bought": "no", "price": 25.0},
-    {"x": -9e9, "y": -4.0, "colour": "blue", "bought": "yes", "price": -9e9},
-    {"x": float("nan"), "y": 4.0, "colour": "mauve", "bought": "maybe", "price": 3.0},
-]
-
-
-PAIRS = [(gt.ROW, "add-remove"), ("who", "change-one")]
-
-
-@pytest.mark.parametrize(("unit", "neighbours"), tiers.tiered(PAIRS, list(product([gt.ROW, "who"], NEIGHBOURS))))
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_one_unit_moves_no_pass_of_a_fit_further_than_it_was_priced_for(
-    learner: Any, unit: Any, neighbours: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    more = {"unit": unit, "neighbours": neighbours}
-    rows = SMALL if unit is gt.ROW else WITH_MANY
-    asked = asked_by(learner, rows, monkeypatch, **more)
-    without = rows.head(59) if unit is gt.ROW else rows.head(58)  # the last unit is taken out
-    tables = [rows, without]
-    if neighbours == "change-one":
-        times = 1 if unit is gt.ROW else 7
-        changed = [pl.DataFrame([{"who": 29, **each}] * times, schema=rows.schema) for each in EXTREME]
-        tables = [rows, *(pl.concat([without, each]) for each in changed)]
-    found = [sums(asked, each, **more) for each in tables]
-    nearest = 0.0
-    for place, each in enumerate(asked):
-        most = each.moved_squared(changed=neighbours == "change-one")
-        for one in range(len(tables)):
-            for other in range(one):
-                moved = far(each, found[one][place], found[other][place])
-                assert moved <= most
-                nearest = max(nearest, moved / most)
-    assert nearest > 0.2  # else the price is much more than it has to be
-
-
-def test_a_norm_of_each_component_alone_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mutant cuts each cell's component for itself: a person of many rows is too long then."""
-    asked = asked_by(AdditiveClassifier, WITH_MANY, monkeypatch, unit="who")
-    caught = 0
-    for each in asked:
-        parts = [
-            VectorSum(each.relation, each.values, each.columns, (component,), each.bound)
-            for component in each.components
-        ]
-        with_all, without = sums(parts, WITH_MANY, unit="who"), sums(parts, WITH_MANY.head(58), unit="who")
-        moved = sum(int(((one - other) ** 2).sum()) for one, other in zip(with_all, without, strict=True))
-        caught += moved > each.moved_squared(changed=False)
-        if caught == 2:
-            return
-    pytest.fail("no two passes are caught")
 
 
 # -- what comes from declarations alone -------------------------------------------------------------------------------
@@ -228,9 +142,9 @@ def test_rows_without_a_declared_category_are_not_counted_with_the_first(
     learner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stray = [SMALL.with_columns(colour=pl.lit(each, dtype=pl.String)) for each in ("mauve", None)]
-    asked = asked_by(learner, SMALL, monkeypatch, unit=gt.ROW)
-    few, many = sums(asked, SMALL, unit=gt.ROW), sums(asked, pl.concat([SMALL, *stray]), unit=gt.ROW)
-    assert all(np.array_equal(one, other) for one, other in zip(few, many, strict=True))
+    case = Case("stray rows", "fit", lambda s, _terms: iter([made(learner).fit(s)]))
+    with session(SMALL, unit=gt.ROW) as few, session(pl.concat([SMALL, *stray]), unit=gt.ROW) as many:
+        assert compare(case, "μ", few, many, same=True).violations == ()
 
 
 def refused_parameter(learner: Any, s: Session) -> str:

@@ -10,12 +10,9 @@ import pytest
 
 import giveortake as gt
 from giveortake.configuration import protection_arguments
-from giveortake.engines import VectorSum
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.learn import KMeans, choose
 from giveortake.session import Session
-from giveortake.session.session import mechanism_of
-from replay import Revealing
 
 RANDOM = np.random.default_rng(11)
 CENTRES = np.array([[10.0, 10.0], [80.0, 20.0], [40.0, 90.0]])
@@ -47,36 +44,6 @@ def test_clusters_are_found_kept_and_free_when_they_are_asked_for_again() -> Non
     assert np.array_equal(read.predict(ROWS), model.predict(ROWS))
     assert model.transform(ROWS).shape == (3000, 3)
     assert model.score(ROWS) == pytest.approx(-(model.transform(ROWS).min(axis=1) ** 2).sum())
-
-
-@pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
-@pytest.mark.parametrize("unit", [gt.ROW, "who"])
-def test_one_unit_moves_no_step_of_clusters_further_than_it_was_priced_for(
-    unit: Any, neighbours: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[VectorSum] = []
-    more = {"unit": unit, "neighbours": neighbours}
-    small = ROWS.head(60)
-    clip: dict[str, Any] = {} if unit is gt.ROW else {"clip": 1}
-    with session(small, **more) as s, monkeypatch.context() as patched:
-        engine = type(mechanism_of(s).engine)
-        right = engine.vectors
-
-        def recorded(self: Any, each: VectorSum) -> Any:
-            asked.append(each)
-            return right(self, each)
-
-        patched.setattr(engine, "vectors", recorded)
-        KMeans(features=["x", "y"], n_clusters=3, **SPEND, **clip).fit(s)
-    without = small.head(59 if unit is gt.ROW else 57)
-    odd = pl.DataFrame({"who": [19] * 4, "x": [1e9, -1e9, 0.0, 100.0], "y": [0.0, 100.0, 0.0, 100.0]})
-    changed = odd.head(1 if unit is gt.ROW else 4).with_columns(place=pl.lit(0, pl.Int64), near=pl.lit(True))
-    other = without if neighbours == "add-remove" else pl.concat([without, changed.select(small.columns)])
-    with session(small, **more) as one, session(other, **more) as two:
-        for each in asked:
-            sums = [np.array(Revealing().release(mechanism_of(s).engine.vectors(each)), object) for s in (one, two)]
-            moved = int(((sums[0] - sums[1]) ** 2).sum())
-            assert 0 < moved <= each.moved_squared(changed=neighbours == "change-one")
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,10 @@ import polars as pl
 import pytest
 
 import giveortake as gt
-from giveortake.compile import Spend
 from giveortake.configuration import protection_arguments
 from giveortake.errors import InvalidParameter, NotFitted, QueryRefused
 from giveortake.learn import LinearRegression, Ridge
 from giveortake.session import Session
-from giveortake.session.kinds.learning_data import LearningData
-from giveortake.session.session import mechanism_of
-from replay import Revealing
 
 RANDOM = np.random.default_rng(11)
 N = 20_000
@@ -103,43 +99,6 @@ def test_coefficients_have_intervals_where_they_were_paid_for_and_none_elsewhere
             LinearRegression("y", mu=1, intervals=True).fit(s)
         assert not s.budget.spent
         assert LinearRegression("y", mu=2).fit(s).score(ROWS, Y) > 0.7
-
-
-@pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
-@pytest.mark.parametrize("unit", ["who", gt.ROW])
-def test_no_unit_moves_a_pass_of_a_regression_by_more_than_it_is_priced_for(unit: Any, neighbours: Any) -> None:
-    """Means, products and, of rows, errors; a unit is taken out, or becomes one far on the other side."""
-    who = pl.Series("who", [1, 1, 1, 2, 3, 3, 3, 3] if unit == "who" else range(8))
-    few = ROWS.head(8).drop("who").with_columns(who).select("who", "x", "z", "y")
-    few = few.with_columns(pl.when(pl.col("who") == 1).then(4.0).otherwise(name).alias(name) for name in ("x", "z"))
-    far = pl.DataFrame({"x": [4.0, -4.0], "z": [-4.0, 4.0], "y": [20.0, -12.0]}).head(1 + (unit == "who"))
-    base = _integers(few, unit, neighbours)
-    closest = 0.0
-    for left_out in (1, 2, 3):
-        rest = few.filter(pl.col("who") != left_out)
-        other = rest if neighbours == "add-remove" else pl.concat([rest, _named(far, left_out)])
-        for (one, weights, moved), (two, *_) in zip(base, _integers(other, unit, neighbours), strict=True):
-            length = int((weights * (one - two) ** 2).sum())
-            assert length <= moved
-            closest = max(closest, length / moved)
-    assert closest > 0.3
-
-
-def _named(rows: pl.DataFrame, who: int) -> pl.DataFrame:
-    return rows.select(pl.lit(who, dtype=pl.Int64).alias("who"), "x", "z", "y")
-
-
-def _integers(rows: pl.DataFrame, unit: Any, neighbours: Any) -> list[tuple[Any, Any, int]]:
-    more: dict[str, Any] = {"neighbours": neighbours, "domains": {name: DOMAINS[name] for name in ("x", "z", "y")}}
-    with session(rows, unit=unit, **more) as s:
-        by_row = unit is gt.ROW
-        learner = LinearRegression("y", ["x", "z"], mu=1, reach=1, intervals=by_row, clip=None if by_row else 1)
-        found = []
-        for asked in learner._plan(LearningData.of(s), Spend(mu=Fraction(1))).known():
-            sums = np.array(Revealing().release(mechanism_of(s).engine.vectors(asked)), dtype=object)
-            weights = np.array([each.weight for each in asked.components], dtype=object)
-            found.append((sums, weights, asked.moved_squared(changed=neighbours == "change-one")))
-    return found
 
 
 def test_what_cannot_be_learned_is_refused_at_no_cost() -> None:

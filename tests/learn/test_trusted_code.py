@@ -154,11 +154,6 @@ def test_no_person_moves_a_sum_by_more_than_the_bound_whatever_the_code_returns(
         assert not moved_too_far(gradients(code), units), name
 
 
-def test_code_that_is_not_cut_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TrustedGradients, "cut", lambda self, found: [round(each) for each in found.tolist()])
-    assert moved_too_far(gradients(CODES["long"]), units_of(ROWS.head(60)))
-
-
 def test_rows_come_in_an_order_of_their_own_and_nothing_that_code_does_reaches_another_person() -> None:
     units = units_of(ROWS.head(60))
     turned = [unit[::-1] for unit in units[::-1]]

@@ -157,8 +157,13 @@ def run(changed: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_an_aggregate_of_existing_measures_touches_at_most_four_source_files() -> None:
-    assert len({name for name, _, _ in changes("An aggregate")}) <= 4
+@pytest.mark.parametrize(
+    ("title", "most"), [("A mechanism", 5), ("An aggregate", 3), ("A kind of request", 4), ("An engine", 4)]
+)
+def test_an_addition_touches_few_files(title: str, most: int) -> None:
+    steps = re.findall(r"^\d+\. \*\*", section(title), re.MULTILINE)
+    assert 3 <= len(steps) <= most
+    assert len({name for name, _, _ in changes(title)}) <= most
 
 
 def test_the_aggregate_of_the_page_is_answered_in_both_languages(changed: Path) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,7 @@ from giveortake.compile import Spend
 from giveortake.configuration import protection_arguments
 from giveortake.engines import KeyColumn
 from giveortake.errors import BudgetExceeded, LedgerMismatch, MechanismSpent, QueryFailed, QueryRefused
-from giveortake.mechanisms.selection import Candidate, WorstMarginalSelection
+from giveortake.mechanisms.selection import Candidate
 from giveortake.plan import ColumnReference
 from giveortake.privacy import events
 from giveortake.session.kinds.runs import AdaptiveRun, Choice, NoisyTable, Run
@@ -176,79 +174,6 @@ def test_a_part_and_values_that_are_not_known_are_refused(session: Session) -> N
         _run(part)
     with pytest.raises(QueryRefused, match="declared"):
         _run(session).require([(KeyColumn("a", ColumnReference("a"), (0, 0, 1)),)])
-
-
-# -- replay: the exact integers behind every step, on neighbours ------------------------------------------------------
-
-
-def _exact_steps(
-    session: Session, monkeypatch: pytest.MonkeyPatch, *, undo: bool = True
-) -> tuple[list[Any], list[Any]]:
-    """The integers of two measurements with noise that is zero, and the scores of a selection."""
-    scores: list[Any] = []
-    right = WorstMarginalSelection.release
-
-    def recorded(self: WorstMarginalSelection, value: Any, entropy: Any = None) -> int:
-        scores.append((self.scores([each.open(self) for each in value]), self.sensitivity))
-        return right(self, value, entropy)
-
-    for name in ("additive", "marginals"):
-        module = import_module(f"giveortake.mechanisms.{name}")
-        monkeypatch.setattr(module, "rounded_normal", lambda _sigma, size, _entropy: np.zeros(size, dtype=np.int64))
-    monkeypatch.setattr(WorstMarginalSelection, "release", recorded)
-    with begun(_run(session)) as run:
-        measured = [run.measure((A,), RHO / 4, residual=False), run.measure((A, B), RHO / 4, residual=True)]
-        run.select([(A,), (A, B)], _offers(), RHO / 4)
-    if undo:
-        monkeypatch.undo()
-    else:
-        monkeypatch.setattr(WorstMarginalSelection, "release", right)
-    return measured, scores
-
-
-@pytest.mark.parametrize("rows", [1, 3])
-@pytest.mark.parametrize("relation", ["add-remove", "change-one"])
-def test_every_integer_of_a_run_moves_by_no_more_than_its_noise_was_priced_for(
-    relation: Any, rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    greatest = _greatest_moves(relation, rows, monkeypatch)
-    assert all(0.99 < each <= 1.000001 for each in greatest.values()), greatest
-
-
-def test_scores_that_are_off_by_two_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where the distance of two tables is taken for half of itself."""
-    plain: Any = vars(WorstMarginalSelection)["sensitivity"]
-    with monkeypatch.context() as mutant:
-        mutant.setattr(WorstMarginalSelection, "sensitivity", property(lambda self: Fraction(plain.__get__(self), 2)))
-        assert _greatest_moves("add-remove", 1, mutant, undo=False)["score"] > 1.9
-
-
-def _greatest_moves(
-    relation: Any, rows: int, monkeypatch: pytest.MonkeyPatch, *, undo: bool = True
-) -> dict[str, float]:
-    """How far each integer of a run moves at most, between neighbours, over what its noise was priced for."""
-    more: dict[str, Any] = {"neighbours": relation}
-    if rows > 1:
-        more |= {"unit": "who", "rows_per_person": rows}
-    greatest: dict[str, float] = {}
-    cells = list(itertools.product((0, 1, 2), "xy"))
-    for other in cells[1:4]:  # of the same a, of the same b, of neither
-        sides = []
-        for cell in (cells[0], other if relation == "change-one" else None):
-            added = [cell] * rows if cell is not None else []
-            extra: dict[str, list[Any]] = {"a": [a for a, _ in added], "b": [b for _, b in added]}
-            if rows > 1:
-                more["persons"] = [*(n + 100 for n in range(12)), *([7] * len(added))]
-            with _session(12, extra=extra, **more) as session:
-                sides.append(_exact_steps(session, monkeypatch, undo=undo))
-        (before, (scored,)), (after, (rescored,)) = sides
-        for each, then in zip(before, after, strict=True):
-            moved = float(np.sqrt(((each.counts - then.counts) ** 2).sum()))
-            priced = float(each.sigma) * float(2 * RHO / 4) ** 0.5  # σ·√(2ρ): the shift that this noise hides at ρ
-            greatest[str(each.names)] = max(greatest.get(str(each.names), 0.0), moved / priced)
-        differences = [abs(x - y) for x, y in zip(scored[0], rescored[0], strict=True)]
-        greatest["score"] = max(greatest.get("score", 0.0), max(differences) / scored[1])
-    return greatest
 
 
 def test_a_run_that_its_thread_has_open_over_another_ledger_object_of_the_same_file_is_refused(tmp_path: Path) -> None:

@@ -282,35 +282,6 @@ def test_rows_of_consecutive_days_cost_nearly_as_much_as_rows_of_one_day() -> No
     assert [round(each, 1) for each in costs] == [1.9, 3.6, 12.9]
 
 
-@pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
-def test_no_neighbour_moves_the_steps_by_more_than_is_charged(neighbours: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    _quiet(monkeypatch)
-    assert 0.5 < _nearest(neighbours, running_count_sensitivity(4, 2, neighbours)) <= 1 + 1e-9
-
-
-def test_the_root_of_the_rows_in_the_price_of_a_person_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    _quiet(monkeypatch)
-    assert _nearest("add-remove", Fraction(math.sqrt(2)) * running_count_sensitivity(4, 1, "add-remove")) > 1.3
-
-
-def _nearest(neighbours: Any, charged: Fraction) -> float:
-    """How far persons of whom two rows count move all steps, at most, over what is charged."""
-    random, nearest = np.random.default_rng(1), 0.0
-    for run in range(3):
-        others = random.integers(0, 4, 5).tolist()
-        theirs = [0, 0, 0] if run == 0 else random.integers(0, 4, 3).tolist()
-        after = [] if neighbours == "add-remove" else [3, 3, 3] if run == 0 else random.integers(0, 4, 3).tolist()
-        steps = []
-        for days in (theirs, after):
-            table = _table([*others, *days], [*range(5), *[99] * len(days)])
-            said: dict[str, Any] = {"unit": "id", "rows_per_person": 2, "neighbours": neighbours}
-            counter = _session(table, **said).counter("day", horizon=4).answer(mu=1)
-            totals = [0.0, *(float(counter.next().value) for _ in range(4))]  # type: ignore[arg-type]
-            steps.append(SquareRoot(4).transform(np.rint(np.diff(totals)).astype(np.int64)[np.newaxis, :])[0])
-        nearest = max(nearest, float(np.linalg.norm(steps[0] - steps[1])) / float(charged))
-    return nearest
-
-
 def test_intervals_hold_and_are_known_before_a_row_is_read() -> None:
     counts = [3, 0, 5, 1, 2, 2, 0, 4]
     noise = RunningCount.calibrated(8, Fraction(1, 2), 1, "add-remove")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -16,19 +14,16 @@ import giveortake as gt
 from cases import all_cases
 from giveortake import codec
 from giveortake.answers.terms import least_error
-from giveortake.audit.neighbours import Table, neighbour_by_person, neighbour_by_row, random_table
-from giveortake.compile import Caps, Measurement, Spend, Terms
+from giveortake.compile import Spend, Terms
 from giveortake.errors import IdempotencyConflict, InvalidParameter, QueryRefused
 from giveortake.privacy import events
-from giveortake.session.profiles import histograms
 from giveortake.session.profiles.best_caps import paid_profiles
-from giveortake.session.profiles.histograms import Magnitude, RowsOfPerson, dimensions_of, size_edges
+from giveortake.session.profiles.histograms import Magnitude, RowsOfPerson, size_edges
 from giveortake.session.profiles.profile import Profile, ProfileRequest
 from giveortake.session.session import mechanism_of
 from inside import engine_of, ledger_of
 from profiled_trips import COUNT, PLENTY, session, trips
-from replay import CHANGES, MODES, Mode, exact_integers
-from tiers import tiered
+from replay import CHANGES, exact_integers
 
 ONE: Any = {"epsilon": 1}
 SPEND = Spend(epsilon=Fraction(1))
@@ -148,71 +143,6 @@ def test_rows_that_are_protected_by_themselves_have_bounds_and_no_caps() -> None
             s.profile().answer(epsilon=1)
         with pytest.raises(InvalidParameter):
             s.profile(by=["region"], columns=["amount"]).answer(epsilon=1)
-
-
-# -- neighbours -------------------------------------------------------------------------------------------------------
-
-
-def measured_dimensions(mode: Mode) -> list[Measurement]:
-    """Every dimension of a table as it is measured, which no row decides."""
-    with mode.session(Table((), ())) as s:
-        relation = mechanism_of(s).origin.uncapped["data"]
-        columns = [name for name, domain in relation.schema.items() if domain.kind.is_number and name != "p"][:2]
-        by = [name for name in relation.schema if name != "p"][:2]
-        listed = dimensions_of(relation, by if mode.by_person else (), columns, None)
-        return [mechanism_of(s).measured(each.question(), Caps(), Spend(epsilon=Fraction(1))) for each in listed]
-
-
-def moved_by(mode: Mode, made: list[Measurement], table: Table, other: Table) -> list[tuple[int, int]]:
-    """How far each dimension moves between two tables, in L1, and how many bins of it do."""
-    found = []
-    for each in (table, other):
-        with mode.session(each) as s:
-            found.append([exact_integers(one, engine_of(s))[0] for one in made])
-    return [(int(abs(one - two).sum()), int((one != two).sum())) for one, two in zip(found[0], found[1], strict=True)]
-
-
-def neighbour(mode: Mode, luck: random.Random, table: Table) -> Table:
-    make = neighbour_by_person if mode.by_person else neighbour_by_row
-    return make(luck, table, mode.change)
-
-
-@pytest.mark.parametrize("mode", MODES[:2] + MODES[3:5], ids=lambda mode: f"{mode.name}, {mode.change}")
-def test_no_neighbour_moves_a_dimension_by_more_than_one_bin_or_two(mode: Mode) -> None:
-    luck = random.Random(f"profiles 1 {mode}")  # noqa: S311 (which tables are tried need not be secret)
-    most = 2 if mode.change == "change-one" else 1
-    made, reached = measured_dimensions(mode), 0
-    for tables in range(10):
-        table = random_table(luck)
-        moves = moved_by(mode, made, table, neighbour(mode, luck, table))
-        assert all(l1 <= most and bins <= most for l1, bins in moves), moves
-        reached = max(reached, *(l1 for l1, _ in moves))
-        if reached == most and tables >= tiered(1, 9):
-            break
-    assert reached == most
-
-
-def test_people_who_are_in_two_bins_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mutant counts pairs of persons and groups where persons are meant."""
-
-    def pairs(self: RowsOfPerson) -> Any:
-        sound = histograms.GroupsOfPerson(self.relation, self.by, self.most).question()
-        source: Any = sound.relation
-        return replace(sound, relation=source.source) if self.by else sound
-
-    mode = MODES[1]
-    luck = random.Random("mutant")  # noqa: S311 (which tables are tried need not be secret)
-    monkeypatch.setattr(RowsOfPerson, "question", pairs)
-    caught = False
-    for _ in range(6):
-        table = random_table(luck)
-        try:
-            moves = moved_by(mode, measured_dimensions(mode), table, neighbour(mode, luck, table))
-        except QueryRefused as refusal:
-            caught = "any number of" in refusal.message  # what is not one row a person has no price without caps
-            break
-        caught = caught or any(l1 > 1 for l1, _ in moves)
-    assert caught
 
 
 # -- who finds it again -----------------------------------------------------------------------------------------------

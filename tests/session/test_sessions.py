@@ -14,7 +14,6 @@ import pytest
 
 import giveortake as gt
 from cases import all_cases
-from giveortake.answers.answer import Remark
 from giveortake.configuration import from_toml
 from giveortake.engines.duckdb.engine import DuckDBEngine
 from giveortake.errors import (
@@ -357,51 +356,6 @@ def test_other_public_content_is_another_question(tmp_path: Path) -> None:
 
 
 # -- neighbours -----------------------------------------------------------------------------------------------------
-
-
-def _told(table: pl.DataFrame, text: str, **spend: Any) -> list[Any]:
-    """Everything that can be seen of an answer, apart from its noise."""
-    budget = gt.ApproxDP(4, "1e-4")
-    with small_session(table, budget=budget) as session:
-        seen: list[Any] = [repr(session)]
-        for _ in range(3):
-            try:
-                quote = session.sql(text).quote(**spend)
-                seen += [str(quote), str(quote.cost)]
-                answer = session.sql(text).answer(**spend)
-            except GiveOrTakeError as error:
-                seen.append((type(error).__name__, str(error)))
-                break
-            spend = {name: Fraction(value) + 1 for name, value in spend.items()}
-            said = [note for note in answer.notes if not isinstance(note, Remark)]  # this follows from the noise
-            seen += [str(answer.cost), str(answer.guarantee), answer.recipe, said]
-            seen.append(len(str(answer.release_id)))  # a random name
-            seen += [answer.citations, answer.entropy, str(session.budget.spent), str(session.budget.left)]
-            seen += [column.name for column in answer.columns]
-            if "q" not in text:
-                seen += [len(answer), *(column.values for column in answer.keys)]
-    return seen
-
-
-@all_cases(
-    ("text", "spend"),
-    [
-        (COUNT, {"epsilon": "0.5"}),
-        (FOUND, {"epsilon": "0.5"}),
-        ("SELECT AVG(x) AS m, MEDIAN(x) AS q FROM data WHERE x > 3", {"epsilon": 1}),
-        ("SELECT SUM(x) AS s, COUNT(DISTINCT q) AS d FROM data", {"rho": "0.001"}),
-        ("SELECT SUM(p) AS s FROM data", {"epsilon": 1}),
-        ("SELECT r, COUNT(*) AS n FROM data GROUP BY r", {"epsilon": 5}),
-    ],
-)
-def test_status_charge_texts_and_shape_are_equal_on_neighbouring_tables(text: str, spend: dict[str, Any]) -> None:
-    odd = pl.DataFrame(
-        {"p": [99] * 5, "x": [float("nan"), float("inf"), -1e308, None, 3.0], "r": ["w"] * 5, "q": ["q9"] * 5}
-    )
-    nobody = ROWS.clear()
-    told = _told(ROWS, text, **spend)
-    assert told == _told(pl.concat([ROWS, odd]), text, **spend)
-    assert told == _told(nobody, text, **spend)
 
 
 # -- faces ----------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,8 @@ import pytest
 import giveortake as gt
 from engine_places import EVERYWHERE, place
 from giveortake.session.session import Session, mechanism_of
-from giveortake.synth import rounds, synthesis
+from giveortake.synth import rounds
 from giveortake.synth.maximum_likelihood import released_total
-from giveortake.synth.model import ModelColumn
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -45,25 +43,6 @@ def _follows_from_releases(made: gt.synth.SyntheticTable) -> bool:
 def test_what_is_made_follows_from_releases_and_declarations() -> None:
     with _session() as session:
         assert _follows_from_releases(gt.synth.synthesize(session, **ASKED))
-
-
-def test_the_true_number_of_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "released_total", lambda _: float(ROWS) + 0.25)  # which no noise would hit
-    with _session() as session:
-        made = gt.synth.synthesize(session, **ASKED)
-    assert made.model.total != pytest.approx(released_total(made.measured))
-
-
-def test_values_that_are_taken_from_the_rows_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain: Any = vars(synthesis)["model_column"]
-
-    def seen(relation: Any, name: str, edges: Any) -> ModelColumn:
-        column: ModelColumn = plain(relation, name, edges)
-        return replace(column, categories=tuple(sorted(set(_frame()[name]))))
-
-    monkeypatch.setattr(synthesis, "model_column", seen)
-    with _session() as session:
-        assert not _follows_from_releases(gt.synth.synthesize(session, **ASKED))
 
 
 def test_rows_that_are_read_again_after_the_run_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:

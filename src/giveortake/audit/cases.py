@@ -147,10 +147,36 @@ def shapes_of(*, by_person: bool, few_rows: bool = False) -> dict[str, str]:
     return {**PLAIN, **RELATIONS, **(of_persons if by_person else {})}
 
 
+EXTREMES = (  # of derived columns: powers of two at the ends of types, and what lies beside them
+    *("4611686018427387904", "-4611686018427387905", "9223372036854775807", "-9223372036854775807"),
+    *("1125899906842624", "(4611686018427387904 * 2.0 - 1024.0)", "(4611686018427387904 * 2.0 + 2048.0)"),
+    *("(9223372036854775807 * (9223372036854775807 * 2.0))", "(-9223372036854775807 * (9223372036854775807 * 2.0))"),
+)
+
+
+def _derived_extremes(keys: str) -> str:
+    """A table whose columns are as large as can be derived, in some rows or in all others."""
+    one = {number: "1.0" if "." in number else "1" for number in EXTREMES}
+    columns = [
+        f"CASE WHEN x > 1 THEN {(number, one[number])[index % 2]} ELSE {('0', number)[index % 2]} END AS z{index}"
+        for index, number in enumerate(EXTREMES)
+    ]
+    return f"(SELECT p, {keys}, {', '.join(columns)} FROM data)"
+
+
+AT_THE_ENDS = {
+    "sums of extremes": f"SELECT r, {', '.join(f'SUM(z{index}) AS s{index}' for index in range(len(EXTREMES)))} "
+    f"FROM {_derived_extremes('r')} GROUP BY r",
+    "statistics of extremes": "SELECT AVG(z2) AS a, SUM(z6 - z5) AS s, MAX(z4) AS g, VAR_POP(z4) AS v, "
+    f"COUNT_IF(z3 + z3 < z2) AS c FROM {_derived_extremes('r')}",
+    "extremes as groups": f"SELECT z3, COUNT(*) AS a FROM {_derived_extremes('r')} GROUP BY z3",
+}
 REFUSED = {
     "rows": "SELECT x FROM data",
     "sum without bounds": "SELECT SUM(w) AS a FROM data",
     "unknown column": "SELECT SUM(z) AS a FROM data",
+    "distinct numbers": "SELECT COUNT(DISTINCT x) AS a FROM data",
+    "function of an engine": "SELECT COUNT(*) AS a FROM data WHERE pg_sleep(1) IS NULL",
 }
 _GROUPED = "SELECT r, COUNT(*) AS n, AVG(x) AS m FROM data GROUP BY r"
 _DISCOVERED = "SELECT q, COUNT(*) AS n, SUM(x) AS a FROM data GROUP BY q"
@@ -190,15 +216,35 @@ def _batch(session: Session, terms: Terms) -> Bought:
 
 
 def _refinement(session: Session, terms: Terms) -> Bought:
-    first = session.sql(_DISCOVERED + " ORDER BY n").answer(epsilon="1/2", delta="1e-7")
-    yield first
-    yield first.refine(**terms)
+    declared = session.sql(_GROUPED).answer(epsilon="1/2")
+    yield declared.refine(**terms)
+    discovered = session.sql(_DISCOVERED + " ORDER BY n").answer(epsilon="1/2", delta="1e-7")
+    yield discovered
+    yield discovered.refine(**terms)
 
 
 def _workload(session: Session, terms: Terms) -> Bought:
     tables = workload.marginals(["r", "b", "e"], up_to=2) + workload.ranges("e") + workload.total()
     yield session.workload(tables, table="data").quote(**terms)
     yield session.workload(tables, table="data").answer(**terms)
+
+
+def _clipped_workload(session: Session, terms: Terms) -> Bought:
+    tables = workload.marginals(["r", "b"], up_to=2) + workload.marginals(["r"], of="i")
+    yield session.workload(tables, table="data", norm=2).quote(**terms)
+    yield session.workload(tables, table="data", norm=2).answer(**terms)
+
+
+def _ranges(session: Session, terms: Terms) -> Bought:
+    tables = workload.ranges("i", by="r", bins=8) + workload.marginals(["r", "b"], of="x")
+    yield session.workload(tables, table="data").quote(**terms)
+    yield session.workload(tables, table="data").answer(**terms)
+
+
+def _extreme_sums(session: Session, terms: Terms) -> Bought:
+    sums = ", ".join(f"SUM(z{index}) AS s{index}" for index in range(len(EXTREMES)))
+    text = f"SELECT r, b, e, {sums} FROM {_derived_extremes('r, b, e')} GROUP BY CUBE (r, b, e)"
+    yield session.workload(text).answer(**terms)
 
 
 def _grouping_sets(session: Session, terms: Terms) -> Bought:
@@ -208,11 +254,11 @@ def _grouping_sets(session: Session, terms: Terms) -> Bought:
 
 
 def _counter(session: Session, terms: Terms) -> Bought:
-    yield session.counter("e", horizon=4, table="data").quote(**terms)
-    counter = session.counter("e", horizon=4, table="data").answer(**terms)
-    yield counter.next()
-    yield counter.next()
-    yield counter.next()
+    request = session.counter("e", horizon=5, table="data")
+    yield request.quote(**terms)
+    counter = request.answer(**terms)
+    for _ in range(5):
+        yield counter.next()
 
 
 def _profile(session: Session, terms: Terms) -> Bought:
@@ -241,12 +287,18 @@ def _synthesis(session: Session, terms: Terms) -> Bought:
     yield synth.synthesize(session, columns=["r", "b", "e"], table="data", **terms)
 
 
+def _clip(session: Session) -> dict[str, Any]:
+    """How many rows' worth of a person count in a model, where nothing else bounds them."""
+    rows = session.describe().catalog.private["data"]
+    return {} if rows.person is None or rows.most_rows is not None else {"clip": 2}
+
+
 def fit(learner: Callable[..., Any]) -> Purchase:
     """A model that is fitted to a session."""
 
     def purchase(session: Session, terms: Terms) -> Bought:
-        yield learner(**terms).quote(session.table("data"))
-        yield learner(**terms).fit(session.table("data"))
+        yield learner(**terms, **_clip(session)).quote(session.table("data"))
+        yield learner(**terms, **_clip(session)).fit(session.table("data"))
 
     return purchase
 
@@ -260,8 +312,14 @@ def called(function: Callable[..., Any], *arguments: Any, **options: Any) -> Pur
     return purchase
 
 
+def _scores(session: Session, terms: Terms) -> Bought:
+    clip = _clip(session)
+    candidates = [learn.Ridge("x", ["i"], **terms, **clip), learn.AdditiveClassifier("b", ["r"], **terms, **clip)]
+    yield learn.select(session.table("data"), candidates, held_out="1/2", **terms, **clip)
+
+
 def _moments(session: Session, terms: Terms) -> Bought:
-    moments = learn.moments(session.table("data"), ["x", "i", "r", "b"], **terms)
+    moments = learn.moments(session.table("data"), ["x", "i", "r", "b"], **terms, **_clip(session))
     yield moments
     yield learn.correlation(moments, "x", "i")
     yield learn.difference_of_means(moments, "x", "b")
@@ -269,7 +327,9 @@ def _moments(session: Session, terms: Terms) -> Bought:
 
 
 def _contingency(session: Session, terms: Terms) -> Bought:
-    yield learn.independence(learn.contingency(session.table("data"), ["r", "b"], **terms))
+    table = learn.contingency(session.table("data"), ["r", "b"], **terms, **_clip(session))
+    yield table
+    yield learn.independence(table)
     yield learn.goodness_of_fit(learn.contingency(session.table("data"), ["n"], **terms))
 
 
@@ -280,7 +340,7 @@ def _statistical_query(session: Session, _: Terms) -> Bought:
 def queries() -> list[Case]:
     """A case for each shape of query, and for each that is refused."""
     refused = {f"refused: {name}": text for name, text in REFUSED.items()}
-    shapes = {**shapes_of(by_person=True, few_rows=True), **TOGETHER, **refused}
+    shapes = {**shapes_of(by_person=True, few_rows=True), **TOGETHER, **AT_THE_ENDS, **refused}
     return [
         *(Case(name, "query", query(text)) for name, text in shapes.items()),
         Case("a part", "query", _part),
@@ -294,15 +354,19 @@ OTHERS: list[Case] = [
     Case("refinement", "refinement", _refinement),
     Case("workload", "workload", _workload),
     Case("grouping sets", "workload", _grouping_sets),
+    Case("workload of ranges and sums", "workload", _ranges),
+    Case("workload of clipped persons", "workload", _clipped_workload),
+    Case("workload of extremes", "workload", _extreme_sums),
     Case("counter", "counter", _counter),
     Case("profile", "profile", _profile),
     Case("best caps", "query", _best_caps),
     Case("weights", "weights", _weights),
     Case("synthesis", "synthesis", _synthesis),
+    Case("scores", "fit", _scores),
     Case("moments and tests", "fit", _moments),
     Case("contingency and tests", "fit", _contingency),
     Case("statistical query", "fit", _statistical_query, ("ρ",)),
-    Case("descent", "fit", called(learn.sgd, "b", ["x", "i"], steps=3, n=20), ("(ε, δ)",)),
+    Case("descent", "fit", called(learn.sgd, "b", ["x", "i"], steps=3, n=20, rate="9/10"), ("(ε, δ)",)),
     Case("descent by trusted code", "fit", called(learn.sgd, "b", ["x"], steps=2, n=20, loss="far@1"), ("(ε, δ)",)),
     Case("output perturbation", "fit", called(learn.output_perturbation, "b", ["x", "i"], regularisation=10, passes=2)),
     Case("linear regression", "fit", fit(partial(learn.LinearRegression, "x", ["i", "r"]))),

@@ -3,7 +3,8 @@
 A *case* is a name, the stored tag of its kind, and a function that buys something of a session. It is run on two tables
 that were made up: neighbours, or the same table in two engines. Then
 
-- what the mechanisms lose between the two tables is within what the ledger was charged; nothing, for the same table;
+- what the mechanisms lose between the two tables is within what the ledger was charged, and what steps lose within what
+  they were admitted as; for the same table it is nothing;
 - answers, quotes, refusals, ledger entries, steps, and calls of the engine are equal in every word.
 
 Guarantee: whatever is unequal is a violation, because the two runs have the same released numbers (`coupling`). Finding
@@ -17,6 +18,7 @@ import itertools
 import json
 import math
 import random
+import re
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -90,10 +92,13 @@ SPENDS: dict[str, dict[str, Any]] = {
     "ε": {"epsilon": 1},
     "(ε, δ)": {"epsilon": 1, "delta": "1e-6"},
     "ρ": {"rho": "1/8"},
-    "μ": {"mu": "1/2"},
+    "μ": {"mu": "3/4"},
+    "share": {"share": "1/1000"},
 }
 _WITH_CAPS = {"query", "batch", "refinement", "workload", "counter"}  # kinds whose terms may be caps
 _VOLATILE = {"fingerprint", "under_pad"}  # depend on a secret of the ledger, which is drawn when it is made
+_LEAST_PADDED = 2**128  # a number under a pad of 256 bits is less once in 2¹²⁸ times
+_MINUTE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # of which there may be two
 
 
 def here(name: str, rows: Sequence[Row]) -> Answer:
@@ -216,12 +221,13 @@ class Case:
                 shown.append(plain(outcome))
         except QueryFailed as failed:
             shown.append(("failed", failed.cause, str(failed)))
-        except (GiveOrTakeError, TypeError) as refusal:  # terms that a function does not take
+        except GiveOrTakeError as refusal:
             shown.append(("refused", type(refusal).__name__, str(refusal)))
         except AssertionError:
             raise
         except Exception as error:  # noqa: BLE001 (whatever it raises is what the asker sees)
-            shown.append(("raised", type(error).__name__, str(error)))
+            refused = isinstance(error, TypeError) and "keyword argument" in str(error)  # terms it does not take
+            shown.append(("refused" if refused else "raised", type(error).__name__, str(error)))
         return shown
 
 
@@ -247,9 +253,9 @@ def compare(case: Case, spend: str, one: Session, two: Session, *, same: bool = 
         violations.append(f"shown is {_first_difference(shown, also_shown)}")
     if not same and plain(entries) != plain(other_entries):  # the same table in two engines has two fingerprints
         violations.append(f"in the ledger is {_first_difference(plain(entries), plain(other_entries))}")
-    paid = sum(
-        (charged(codec.read(Event, content["event"])) for kind, content in entries if kind == "reserved"), Loss()
-    )
+    steps = [content["drawn"] for kind, content in entries if kind == "drawn"]
+    if any(int(step.get("under_pad", _LEAST_PADDED)) < _LEAST_PADDED for step in steps):
+        violations.append("an exact number is stored without a pad")
     used = 0.0
     if not violations:
         try:
@@ -257,7 +263,7 @@ def compare(case: Case, spend: str, one: Session, two: Session, *, same: bool = 
         except (ValueError, TypeError, AssertionError) as error:
             violations.append(str(error))
         else:
-            used = lost.used(Loss() if same else paid)
+            used = max(lost.used(paid) for paid in ([Loss()] if same else _payments(entries)))
             if used > 1:
                 violations.append(f"loses {used:.4g} times what is charged")
     answered = not isinstance(shown[-1], tuple)
@@ -266,14 +272,28 @@ def compare(case: Case, spend: str, one: Session, two: Session, *, same: bool = 
     return Comparison(case, spend, tuple(violations), used, len(first.draws), answered)
 
 
-def _run(case: Case, spend: str, session: Session, first: Trace | None = None) -> tuple[Trace, Any, Any]:
+def _payments(entries: Iterable[tuple[str, Any]]) -> list[Loss]:
+    """What was charged; and, where all that was drawn was drawn in steps, what these were admitted as, in ρ."""
+    reserved = [content for kind, content in entries if kind == "reserved"]
+    steps = [content for kind, content in entries if kind == "drawn" and "event" in content["drawn"]]
+    payments = [_charged(content["event"] for content in reserved)]
+    if steps and len({step["reservation"] for step in steps}) == len(reserved):
+        payments.append(_charged(step["drawn"]["event"] for step in steps).in_rho())
+    return payments
+
+
+def _charged(events: Iterable[Any]) -> Loss:
+    return sum((charged(codec.read(Event, event)) for event in events if event is not None), Loss())
+
+
+def _run(case: Case, spend: str, session: Session, first: Trace | None = None) -> tuple[Trace, list[Any], list[Any]]:
     mechanism = mechanism_of(session)
     if session.describe().durable:
         raise GiveOrTakeError("a durable ledger is never audited: what is compared runs on generated tables only")
     before = len(mechanism.ledger.history())
     with coupled(mechanism.engine, first) as trace:
         shown = case.run(session, spend)
-    entries = [[entry.kind, entry.content] for entry in mechanism.ledger.history()[before:]]
+    entries = [(entry.kind, entry.content) for entry in mechanism.ledger.history()[before:]]
     return trace, shown, entries
 
 
@@ -301,7 +321,9 @@ def plain(outcome: Any) -> Any:
             return plain(outcome.tolist())
         case list() | tuple():
             return [plain(inner) for inner in outcome]
-        case str() | int() | bool() | None:
+        case str():
+            return _MINUTE.sub("today", outcome)
+        case int() | bool() | None:
             return outcome
         case Fraction() | dt.date():
             return str(outcome)
@@ -318,35 +340,50 @@ def plain(outcome: Any) -> Any:
 @final
 @dataclass(slots=True)
 class Report:
-    """Every comparison, counted by kind, and the violations. No violation proves nothing."""
+    """Every comparison, counted by kind and engine, and the violations. No violation proves nothing."""
 
     violations: list[str] = field(default_factory=list)
-    compared: Counter[str] = field(default_factory=Counter)  # by kind
-    refused: Counter[str] = field(default_factory=Counter)  # by kind: refused alike
-    draws: Counter[str] = field(default_factory=Counter)  # by kind
+    compared: Counter[tuple[str, str]] = field(default_factory=Counter)  # by kind and engine, as what follows
+    refused: Counter[tuple[str, str]] = field(default_factory=Counter)  # alike on both tables
+    draws: Counter[tuple[str, str]] = field(default_factory=Counter)
     nearest: dict[str, float] = field(default_factory=dict)  # by case: the greatest part of a charge that was lost
 
     def __bool__(self) -> bool:
         return not self.violations
 
-    def add(self, where: str, comparison: Comparison) -> None:
+    def add(self, where: str, comparison: Comparison, engine: str = "duckdb") -> None:
         """Count a comparison."""
         case = comparison.case
-        self.compared[case.kind] += 1
-        self.refused[case.kind] += not comparison.answered
-        self.draws[case.kind] += comparison.draws
+        cell = case.kind, engine
+        self.compared[cell] += 1
+        self.refused[cell] += not comparison.answered
+        self.draws[cell] += comparison.draws
         self.nearest[case.name] = max(self.nearest.get(case.name, 0.0), comparison.used)
-        about = f"{case.name} ({comparison.spend}, {where})"
+        about = f"{case.name} ({comparison.spend}, {where}, {engine})"
         self.violations += [f"{about}: {violation}" for violation in comparison.violations]
 
+    def merge(self, other: Report) -> None:
+        """Count all comparisons of another report."""
+        self.violations += other.violations
+        for name in ("compared", "refused", "draws"):
+            getattr(self, name).update(getattr(other, name))
+        self.nearest = {
+            name: max(self.nearest.get(name, 0.0), other.nearest.get(name, 0.0))
+            for name in {**self.nearest, **other.nearest}
+        }
+
+    @property
+    def lines(self) -> list[tuple[str, str, int, int, int]]:
+        """For each kind and engine: the number of comparisons, of those that were refused alike, and of draws."""
+        return [(*cell, self.compared[cell], self.refused[cell], self.draws[cell]) for cell in sorted(self.compared)]
+
     def __str__(self) -> str:
-        lines = [
-            f"{kind:<12} {count:>6} comparisons, {self.refused[kind]} refused alike, {self.draws[kind]} draws"
-            for kind, count in sorted(self.compared.items())
+        counted = [
+            f"{kind:<12} {engine:<12} {compared:>6,} comparisons, {refused:,} refused alike, {draws:,} draws"
+            for kind, engine, compared, refused, draws in self.lines
         ]
-        return "\n".join(
-            [*lines, f"{len(self.violations)} violations", *(f"  {each}" for each in self.violations[:10])]
-        )
+        listed = [f"  {violation}" for violation in self.violations[:10]]
+        return "\n".join([*counted, f"{len(self.violations)} violations", *listed])
 
     __repr__ = __str__
 
@@ -360,8 +397,12 @@ def conform(
     seed: object = 0,
     every: int = 1,
     place: Placed = here,
+    engine: str = "duckdb",
 ) -> Report:
-    """Every case on generated neighbouring tables, under every declaration; of all currencies, every `every`-th."""
+    """Every case on generated neighbouring tables, under every declaration; of all currencies, every `every`-th.
+
+    `place` puts generated rows where an engine finds them, and `engine` is what the report calls it.
+    """
     listed, report = list(cases), Report()
     first = random.Random(f"{list(declarations)} {seed}").randrange(every)  # noqa: S311 (it need not be secret)
     turn, caps = itertools.count(first), itertools.count(first)
@@ -381,5 +422,5 @@ def conform(
                                 continue
                             stated = declaration.stated_caps(next(caps)) if case.kind in _WITH_CAPS else {}
                             bought = replace(case, caps={**stated, **case.caps})
-                            report.add(name, compare(bought, spend, one, two))
+                            report.add(name, compare(bought, spend, one, two), engine)
     return report

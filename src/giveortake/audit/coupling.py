@@ -72,14 +72,17 @@ class Loss:
         """A release of ε, which costs `share`·ε² in ρ."""
         return cls(epsilon=epsilon, delta=delta, squares=share * epsilon**2)
 
+    def in_rho(self) -> Loss:
+        """All of it in ρ, in which everything composes [BS16, CR21]."""
+        return Loss(rho=self.rho + self.mu_squared / 2 + self.squares, delta=self.delta)
+
     def used(self, charged: Loss) -> float:
         """The greatest part of what was charged that is lost: above 1, more is lost than was charged.
 
         Guarantee: pure mechanisms compose in ε and normal noise in μ² [DRS22]; in ρ, all of them do [BS16, CR21].
         """
         if charged.rho:
-            ours, theirs = ((loss.rho + loss.mu_squared / 2 + loss.squares) for loss in (self, charged))
-            parts = [(ours, theirs)]
+            parts = [(self.in_rho().rho, charged.in_rho().rho)]
         else:
             parts = [(self.epsilon, charged.epsilon), (self.mu_squared, charged.mu_squared)]
         parts.append((self.delta, charged.delta))

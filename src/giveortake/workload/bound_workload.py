@@ -613,7 +613,19 @@ class BoundWorkload:
         ranges = tuple(RangeTable.of(column_ranges, relation, attributes) for column_ranges in workload.ranges)
         bound_workload = cls(question, attributes, tuple(layers), ranges, caps, max(rows or 1, 1), neighbours, norm)
         bound_workload.require_few_cells()
+        bound_workload._require_own_names()
         return bound_workload
+
+    def _require_own_names(self) -> None:
+        """Refuse a group column that is called as a number of the answer is: it could not be read after the charge."""
+        numbers = [layer.name for layer in self.layers] + (["n"] if self.ranges else [])
+        reserved = {f"{name}{end}" for name in numbers for end in ("", "_low", "_high", "_consistent")}
+        for name in self.attributes.labels:
+            if name in reserved:
+                raise QueryRefused(
+                    f"a column is called `{name}`, and so is a number of the answer",
+                    hint="SELECT … AS … GROUP BY CUBE (…) gives both names of their own",
+                )
 
     @property
     def is_all_or_none(self) -> bool:
