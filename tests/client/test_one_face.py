@@ -144,7 +144,7 @@ def test_workloads_are_quoted_and_answered(s: Any) -> None:
     assert (answer.to_csv() or "").splitlines()[0] == "grouping,region,n,n_low,n_high,n_consistent"
     record = next(each for each in s.releases(newest_first=True) if each.id == answer.release_id)
     assert (record.readable, record.tables) == (True, 2)
-    assert [each.to_dict() for each in s.release_tables(record.id)] == [each.to_dict() for each in answer]
+    assert [each.to_dict() for each in s.release(record.id)] == [each.to_dict() for each in answer]
     cube = s.workload("SELECT region, COUNT(*) AS visits FROM visits GROUP BY CUBE (region)")
     assert cube.answer(epsilon="0.04")["region"]["visits"].has_interval
 
@@ -165,7 +165,8 @@ def test_profiles_tell_caps(s: Any) -> None:
     assert read["rows_from"].values[:10] == (1, 2, 3, 4, 5, 6, 7, 8, 9, 11)
     assert read["rows_to"].values[-1] is None  # nobody has said how many rows a person has at most
     assert tuple(read["people"].values) == profile.counts[0]
-    assert s.release_record(profile.release_id).description == "profile of visits: rows of a person"
+    record = next(record for record in s.releases(newest_first=True) if record.id == profile.release_id)
+    assert record.description == "profile of visits: rows of a person"
     assert (s.budget.spent, s.budget.given) == (spent, 0)
 
 

@@ -149,7 +149,7 @@ class Query(Generic[_Release_co]):
         return self.request.text if isinstance(self.request, QueryRequest) else None
 
     def plan(self) -> dict[str, Any]:
-        """The question as plain lists, numbers and text, from which `session.from_plan` makes the same question."""
+        """The question as plain lists, numbers and text, from which `session.answer` makes the same question."""
         document: dict[str, Any] = codec.write(self.question, references=self._mechanism.origin)
         return document
 

@@ -460,7 +460,7 @@ def _has_every_value(column: ModelColumn) -> bool:
 def _private(session: Session, table: str | None) -> tuple[str, Relation]:
     if not hasattr(session, "describe"):
         raise InvalidParameter("session", type(session).__name__, "is not a session", hint="gt.protect(…) makes one")
-    private = session.catalog.private
+    private = session.describe().catalog.private
     if table is None and len(private) > 1:
         raise InvalidParameter("table", None, "is missing: there are several tables", hint=", ".join(private))
     name = next(iter(private)) if table is None else table
