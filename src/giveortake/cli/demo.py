@@ -86,8 +86,8 @@ def _introduce(out: Console, session: Session) -> None:
     )
     out.print(Padding(Syntax(DECLARED.rstrip(), "python", theme="ansi_dark", background_color="default"), (0, 2)))
     out.print(
-        f"\nThe promise: {session.budget.granted}\nIt holds for all answers together, whoever asks and whatever they choose to "
-        "ask next.\n"
+        f"\nThe promise: {session.budget.granted}\nIt holds for all answers together, whoever asks and whatever they "
+        "choose to ask next.\n"
     )
 
 
