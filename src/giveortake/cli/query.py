@@ -215,12 +215,12 @@ def profile(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         if arguments.quote:
             rehearsed, _ = stack.enter_context(session_options.rehearsed_session(arguments))
-            price = rehearsed.profile(**wanted).quote(epsilon=arguments.epsilon)
+            price = rehearsed.profile(**wanted).quote(epsilon=arguments.epsilon, share=arguments.share)
             terminal().print(Text(printable("; ".join(price.notes))))
             return 0
         session, _ = session_options.open_session(arguments)
         stack.enter_context(session)
-        released = session.profile(**wanted).answer(epsilon=arguments.epsilon, key=arguments.key)
+        released = session.profile(**wanted).answer(epsilon=arguments.epsilon, share=arguments.share, key=arguments.key)
         if arguments.format == "json":
             sys.stdout.write(json.dumps(_as_json(released), ensure_ascii=False) + "\n")
         else:
@@ -305,7 +305,9 @@ def _share(profile: Profile, cap: int) -> dict[str, Any]:
 
 def _profile_arguments(parser: argparse.ArgumentParser) -> None:
     session_options.add_file(parser)
-    parser.add_argument("--epsilon", metavar="E", required=True, help="what the profile may cost")
+    price = parser.add_mutually_exclusive_group(required=True)
+    price.add_argument("--epsilon", metavar="E", help="what the profile may cost")
+    price.add_argument("--share", metavar="S", help="instead, a share of the whole budget, such as 1/10")
     parser.add_argument("--by", action="append", default=[], metavar="COL", help="a column that questions group by")
     parser.add_argument(
         "--columns", action="append", default=[], metavar="COL", help="a number whose bounds are wanted"

@@ -104,6 +104,7 @@ class RemoteLedger:
     connection: Connection
     dataset: str
     unit: str | None
+    analyst: str | None
 
     def get(self, *path: str, **query: Any) -> dict[str, Any]:
         """Read what a path below the data set leads to."""
@@ -124,7 +125,7 @@ class RemoteLedger:
         status = BudgetStatus(
             number=0,
             kind=document["level"],
-            name=self.dataset,
+            name=self.analyst or self.dataset,
             unit=ROW if self.unit is None else unit(self.unit),
             budget=None if budget is None else codec.read(Guarantee, budget),
             spent=amount_of(document["spent"]),
@@ -199,7 +200,7 @@ class RemoteMechanism(InteractiveMechanism):
                 f"the service runs giveortake {'.'.join(made)}, and this is {'.'.join(own)}",
                 hint=f"pip install 'giveortake=={'.'.join(made[:2])}.*'",
             )
-        ledger: Any = RemoteLedger(connection, description["name"], description["unit"])
+        ledger: Any = RemoteLedger(connection, description["name"], description["unit"], analyst)
         engine: Any = NoEngine(description["engine"])
         lines: Any = Lines({})
         caps: Any = description["caps"] or {}
@@ -221,6 +222,8 @@ class RemoteMechanism(InteractiveMechanism):
         )
 
     def as_analyst(self, name: str) -> InteractiveMechanism:
+        if name == self.analyst:
+            return self
         raise AccessDenied("the token says who asks", hint=f"connect with the token of {name}; the custodian issues it")
 
     @property

@@ -13,7 +13,7 @@ from typing import Any, final
 from urllib.parse import quote, urlencode, urlsplit
 from weakref import WeakSet
 
-from giveortake.errors import HIDDEN, InvalidParameter, Unavailable, safe_text
+from giveortake.errors import HIDDEN, InvalidParameter, LedgerUnavailable, Unavailable, safe_text
 from giveortake.wire.errors import error_of
 
 _PAUSES = (0.2, 1.0, 3.0)  # seconds before each retry
@@ -55,6 +55,7 @@ class Connection:
         self._per_thread = threading.local()
         self._all: WeakSet[_ThreadConnection] = WeakSet()  # of all threads that are alive
         self._adding = threading.Lock()
+        self._is_closed = False
 
     def get(self, *path: str, **query: Any) -> dict[str, Any]:
         """Send a GET request, and return the document of the reply."""
@@ -67,6 +68,7 @@ class Connection:
 
     def close(self) -> None:
         """Close the connections of all threads; those with a request under way, when their threads end."""
+        self._is_closed = True
         with self._adding:
             connections = list(self._all)
         for connection in connections:
@@ -80,6 +82,8 @@ class Connection:
         target = f"{self._prefix}/v1/" + "/".join(quote(part, safe="") for part in path)
         if query:
             target += f"?{urlencode(query)}"
+        if self._is_closed:
+            raise LedgerUnavailable("this session is closed", hint="gt.connect(…) opens it again")
         pauses = [*_PAUSES]
         while True:
             pause = pauses.pop(0) if pauses else None

@@ -235,9 +235,11 @@ def request_text(record: ReleaseRecord) -> str:
     """The question as it was written, or else in words; of a batch how many there are, and the first."""
     parts = record.parts
     first = parts[0].get("sql") if parts else None
+    part = record.record.get("part") if isinstance(record.record, dict) else None
+    scope = "" if part is None else f" ({part['column']} = {part['value']})"
     if first is None:
-        return record.description or "–"
-    return str(first) if len(parts) < 2 else f"{len(parts)} questions: {first}, …"
+        return f"{record.description or '–'}{scope}"
+    return f"{first}{scope}" if len(parts) < 2 else f"{len(parts)} questions: {first}, …{scope}"
 
 
 def price_of(record: ReleaseRecord) -> str:

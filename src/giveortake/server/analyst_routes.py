@@ -236,6 +236,7 @@ ROUTES = (
         result=OBJECT,
         media=_FILES,
         touches=True,
+        may_go_on=True,
     ),
     Route(
         *("POST", f"{_AT}/stream", "analyst", "one part of a very large answer; all have one key", stream),

@@ -415,6 +415,7 @@ class Route:
     media: tuple[str, ...] = ("application/json",)
     page: bool = False
     touches: bool = False  # rows: takes a fixed time where the data set has one
+    may_go_on: bool = False  # longer than a request may wait, which is told with 202
 
     @property
     def parameters(self) -> list[str]:
@@ -481,6 +482,7 @@ def _operation(route: Route) -> dict[str, Any]:
         ],
         "responses": {
             "200": {"description": route.summary, "content": _results(route)},
+            **({"202": _PENDING} if route.may_go_on else {}),
             "default": {"$ref": "#/components/responses/Refusal"},
         },
     }
@@ -508,6 +510,12 @@ def _results(route: Route) -> dict[str, Any]:
 
 def _json(schema: dict[str, Any]) -> dict[str, Any]:
     return {"application/json": {"schema": schema}}
+
+
+_PENDING = {
+    "description": "a fit or a synthesis goes on: send the same request again, with its key",
+    "content": _json(object_of("pending", pending=object_of("steps", steps=WHOLE))),
+}
 
 
 def route_of(routes: Iterable[Route]) -> Route:

@@ -78,8 +78,9 @@ def request(kind: str) -> Callable[[_Class], _Class]:
 def request_of(document: Any, origin: Origin) -> Request:
     """The request that a document holds, about the tables of a session."""
     kind = document.get(codec.KIND) if isinstance(document, dict) else None
-    if kind in KINDS:
-        import_module(KINDS[kind])
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise InvalidParameter("request", "kind", f"is none of {', '.join(KINDS)}", hint='{"kind": "profile", …}')
+    import_module(KINDS[kind])
     made: Request = codec.read(Request, document, references=origin, what="request")
     return made
 

@@ -213,7 +213,7 @@ class Description:
     durable: bool  # whether the ledger outlives the session
 
     def __repr__(self) -> str:
-        lines = [f"{self.name}, version {self.version}: {self.population}, one {self.unit}"]
+        lines = [f"{self.name}, version {self.version}: {self.population}, {self.unit}"]
         for name, relation in self.catalog.private.items():
             lines += [f"  {name}", *(f"    {column}: {words}" for column, words in columns_in_words(relation))]
         lines += [f"  {name}, public" for name in self.catalog.public]

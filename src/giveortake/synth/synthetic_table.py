@@ -210,7 +210,7 @@ class SyntheticTable:
 
     @property
     def table(self) -> Answer:
-        """The rows, drawn once: as many as were released, or as were asked for."""
+        """The rows, drawn once: as many as were released, or as asked for. Who reads the release again draws others."""
         if not self._drawn:
             self._drawn.append(self.sample(self.rows))
         return self._drawn[0]

@@ -31,7 +31,7 @@ from giveortake.server.responses import StaleTable, formatted, json_result
 from giveortake.session.kinds.queries import BatchRequest, QueryRequest
 from giveortake.session.partitions import key_of
 from giveortake.session.releases import release_of
-from giveortake.session.requests import request_of
+from giveortake.session.requests import KINDS, request_of
 from giveortake.session.session import mechanism_of, mechanism_of_query, query_of, query_of_plan, session_as_now
 from giveortake.wire import documents
 from giveortake.wire.documents import (
@@ -170,7 +170,8 @@ def open_operations(task: dict[str, Any]) -> dict[str, Operation]:
         supervision.step_stored = task["step_stored"]
     if task.get("pace") is not None:
         mechanism_of(sessions.session).ledger.pace = Pace(task["pace"])  # what becomes of charges is written on a beat
-    import_module("giveortake.sql.select")  # which the first question would have to wait for
+    for module in ("giveortake.sql.select", *KINDS.values()):
+        import_module(module)  # or the first who asks for it would wait, and others would not
     return {name: partial(sessions.run, operation) for name, operation in OPERATIONS.items()}
 
 
