@@ -96,7 +96,6 @@ REFUSED = {  # by kind or case, and currency
     *(("profile", spend) for spend in ("(ε, δ)", "ρ", "μ")),
     *((kind, "ε") for kind in ("counter", "weights", "synthesis", "fit", "workload of clipped persons")),
     *(("synthesis", spend) for spend in ("ρ", "μ")),  # it has no such parameters
-    ("refinement", "share"),
 }
 UNPRICED = {"descent", "descent by trusted code"}  # where a person is changed
 OF_PERSONS = {"profile", "scores", "workload of clipped persons"}  # which rows alone cannot buy

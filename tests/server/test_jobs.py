@@ -77,11 +77,43 @@ def test_a_fit_that_the_service_stops_between_two_steps_has_not_failed(own: Runn
         stopped: Future[Any] = threads.submit(fitted, own, "stopped")
         until(lambda: any(job.steps >= 3 for job in service.jobs.running), "3 steps")
         asyncio.run_coroutine_threadsafe(service.jobs.close(), own.loop).result()
-        own.loop.call_soon_threadsafe(setattr, service, "jobs", Jobs(service.settings, service.metrics.lose))
+        own.loop.call_soon_threadsafe(
+            setattr, service, "jobs", Jobs(service.settings, service.metrics.lose, service.jobs.count_failure)
+        )
         model = stopped.result()  # the client sends it again
     assert model.path.shape[0] == STEPS
     assert len(charged(own)) == 1
     assert failed(own) == 0
+
+
+def test_a_process_that_crashes_by_itself_is_a_defect_of_the_asker(own: Running) -> None:
+    jobs = own.service.jobs
+    with ThreadPoolExecutor(1) as threads:
+        crashed: Future[Any] = threads.submit(fitted, own, "crashed")
+        until(lambda: any(job.steps >= 2 for job in jobs.running), "2 steps")
+        (job,) = jobs.running
+        assert job.worker is not None
+        os.kill(job.worker.process.pid, signal.SIGSEGV)
+        with pytest.raises(gt.errors.GiveOrTakeError):
+            crashed.result()
+    with own.book() as book:
+        (allowance,) = [allowance for allowance in book.failures() if allowance.name == "ann"]
+        assert (allowance.defects, allowance.left) == (1, 0)
+
+
+def test_a_step_of_weights_whose_worker_is_lost_is_counted_before_it_is_told(own: Running) -> None:
+    with gt.connect(own.address, token=own.tokens["ann"]) as s:
+        weights = s.weights(["region"], accuracy="0.2", queries=5).answer(epsilon="0.1", delta="1e-8")
+        (worker,) = own.service.pools["visits"].working
+        os.kill(worker.process.pid, signal.SIGSTOP)
+        with ThreadPoolExecutor(1) as threads:
+            body = {"argument": [{"region": "north"}]}
+            path = f"/v1/datasets/visits/releases/{weights.release_id}/advance"
+            told: Future[Any] = threads.submit(own.call, "ann", "POST", path, body)
+            until(lambda: worker.reader.at_eof() or not worker.writer.transport.get_write_buffer_size(), "it was sent")
+            os.kill(worker.process.pid, signal.SIGKILL)
+            assert told.result().status_code == 503
+    assert failed(own) == 1
 
 
 def test_what_cannot_be_learned_is_refused_by_a_job_as_by_a_session(own: Running) -> None:

@@ -85,6 +85,13 @@ class BinnedNumber:
     number: ScaledNumber
     edges: tuple[Fraction, ...]
 
+    def __post_init__(self) -> None:
+        inside = all(self.number.low < edge < self.number.high for edge in self.edges)
+        if not inside or list(self.edges) != sorted(set(self.edges)) or len(self.edges) >= MOST_BINS:
+            raise InvalidParameter(
+                "bins", self.name, f"has edges that are not fewer than {MOST_BINS}, rising and inside"
+            )
+
     @property
     def name(self) -> str:
         """The name of the column."""
@@ -210,6 +217,10 @@ class Shape:
     bins: Binned
     effects: Reals
     deviations: Reals
+
+    def __post_init__(self) -> None:
+        if not len(self.effects) == len(self.deviations) == self.bins.size:
+            raise InvalidParameter("shape", self.bins.name, "has not one effect and one deviation for each bin")
 
     def contributions(self, values: npt.NDArray[Any]) -> Reals:
         """What public values add; a missing category adds nothing."""

@@ -67,6 +67,10 @@ class ScaledNumber:
     low: Fraction
     high: Fraction
 
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise InvalidParameter(self.name, f"({self.low}, {self.high})", "are no bounds: the first is not the less")
+
     def design(self) -> list[DesignColumn]:
         """The column itself, scaled."""
         return [DesignColumn(self.name, self.scaled())]

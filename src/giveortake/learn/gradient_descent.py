@@ -98,6 +98,9 @@ if TYPE_CHECKING:
 Loss: TypeAlias = "Literal['logistic', 'squared'] | str | Callable[[Expr, Expr], Expr]"
 _NAMED: TypeAlias = Literal["logistic", "squared"]
 STEEPEST = 30  # beyond which the logistic function is 0 or 1
+MOST_STEPS = 100_000
+MOST_LEARNED = 1_000_000  # of a learning rate
+_OUTERMOST = 2.0**40  # of a coefficient on its way
 _SCORE, _TARGET, _CHOSEN = "score", "target", "chosen"
 _DOMAINS = {name: Domain(Kind.REAL, Fraction(-64), Fraction(64), nullable=False) for name in (_SCORE, _TARGET)}
 
@@ -246,11 +249,7 @@ def sgd(
     Or it is "name@version", code that the custodian registered with `gt.protect(…, trusted=…)`: `function(theta, rows)`
     gives the gradient of one person's rows, of which `rows.x` has a line (1, z) each, and `rows.y` the targets.
     """
-    schedule = Schedule(
-        whole("steps", steps), positive("rate", rate), whole("n", n), positive("clip", clip), float(learning_rate)
-    )
-    if schedule.rate >= 1:
-        raise InvalidParameter("rate", rate, "is not a share of the people below 1", hint='rate="1/10"')
+    schedule = Schedule(steps, rate, n, clip, learning_rate)  # type: ignore[arg-type]  # (checked there)
     data = LearningData.of(s)
     target_of(data.schema, target, loss)  # refuses other losses
     name, slope = (loss, None) if isinstance(loss, str) else (_CHOSEN, slope_of(loss))
@@ -300,6 +299,18 @@ class Schedule:
     n: int
     clip: Fraction
     learning_rate: float
+
+    def __post_init__(self) -> None:
+        rate, learning_rate = positive("rate", self.rate), float(self.learning_rate)
+        if rate >= 1:
+            raise InvalidParameter("rate", self.rate, "is not a share of the people below 1", hint='rate="1/10"')
+        if whole("steps", self.steps) > MOST_STEPS:
+            raise InvalidParameter("steps", self.steps, f"is more than {MOST_STEPS:,}", hint="take fewer, larger ones")
+        if not 0 < learning_rate <= MOST_LEARNED:
+            raise InvalidParameter("learning_rate", self.learning_rate, f"is not between 0 and {MOST_LEARNED:,}")
+        checked = {"steps": whole("steps", self.steps), "rate": rate, "n": whole("n", self.n)}
+        for name, number in (checked | {"clip": positive("clip", self.clip), "learning_rate": learning_rate}).items():
+            object.__setattr__(self, name, number)
 
     def to_json(self) -> list[Any]:
         """The schedule as ledgers keep it."""
@@ -379,7 +390,7 @@ class _Descent:
                     vector_sum = self.gradient(theta, bound)
                     drawn = run.add_up_sample(f"step {step + 1}", vector_sum, multiplier * bound, trusted_code)
                 step_size = schedule.learning_rate / math.sqrt(1 + step / 10)
-                theta = in_grains(theta - step_size * schedule.mean(drawn.steps))
+                theta = in_grains(np.clip(theta - step_size * schedule.mean(drawn.steps), -_OUTERMOST, _OUTERMOST))
                 path.append(theta)
             run.settle()
             provenance = Provenance(
@@ -469,8 +480,8 @@ def output_perturbation(
     >>> model.coefficients.shape  # the intercept, and one for age
     (2,)
     """
-    strength, listed = positive("regularisation", regularisation), None if features is None else tuple(features)
-    fitting = PerturbationFitting(target, listed, strength, passes, loss)
+    listed: Any = None if features is None else tuple(features)
+    fitting = PerturbationFitting(target, listed, regularisation, passes, loss)  # type: ignore[arg-type]  # (checked there)
     model: PerturbedModel = fitting.answered(LearningData.of(s), fit_terms(terms), key)
     return model
 
@@ -488,6 +499,7 @@ class PerturbationFitting(Fitting):
     loss: Convex
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "strength", positive("regularisation", self.strength))
         if self.loss not in get_args(Convex):
             raise InvalidParameter(
                 "loss", self.loss, "is not known to be convex", hint='loss="logistic", or loss="huber"'

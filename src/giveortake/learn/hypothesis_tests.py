@@ -24,7 +24,7 @@ from giveortake.codec import stored
 from giveortake.engines import Component, KeyColumn
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import counted, positive
-from giveortake.learn.base import Document, plain
+from giveortake.learn.base import Document
 from giveortake.learn.features import Category, Reals, ScaledNumber, classes_of
 from giveortake.learn.moments import Moments
 from giveortake.learn.noisy_sums import (
@@ -33,6 +33,7 @@ from giveortake.learn.noisy_sums import (
     FitTerms,
     Fitting,
     fit_terms,
+    names_of,
     planned_run,
     promised,
     vector_sum,
@@ -66,7 +67,7 @@ def contingency(
     Guarantee: a row is in one cell at most, so it moves the table by 1 if it is added, by √2 if it is changed, and a
     person by `clip` times that. Rows with a missing or undeclared category are in no cell.
     """
-    table: Contingency = ContingencyFitting(plain(columns), clip).answered(LearningData.of(s), fit_terms(terms), key)
+    table: Contingency = ContingencyFitting(names_of(columns), clip).answered(LearningData.of(s), fit_terms(terms), key)
     return table
 
 
@@ -76,12 +77,12 @@ def contingency(
 class ContingencyFitting(Fitting):
     """Counts by one or two columns."""
 
-    columns: Any
+    columns: tuple[str, ...]
     clip: int | None = None
 
     def planned(self, data: LearningData, spend: Spend, n: int | None = None) -> PlannedRun:
         columns = self.columns
-        if isinstance(columns, str) or len(columns) not in {1, 2} or len(set(columns)) < len(columns):
+        if len(columns) not in {1, 2} or len(set(columns)) < len(columns):
             raise InvalidParameter("columns", columns, "needs one column or two, in a list", hint='["sex", "smoker"]')
         categories = tuple(classes_of(data.schema, name, "columns") for name in columns)
         return planned_run(

@@ -27,7 +27,7 @@ from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import counted, decimal, non_negative, open_probability, positive, whole
 from giveortake.frame import Expr
 from giveortake.frame.expressions import column_or_expression
-from giveortake.learn.base import Document, Model, plain
+from giveortake.learn.base import Document, Model
 from giveortake.learn.features import (
     Feature,
     Reals,
@@ -44,6 +44,7 @@ from giveortake.learn.noisy_sums import (
     Fitting,
     fit_terms,
     gram_sum,
+    names_of,
     one,
     planned_run,
     promised,
@@ -159,7 +160,9 @@ def moments(
     of length Σ x²; above the diagonal they count twice and get noise σ/√2. So a row of d columns moves the release by
     at most 1 + d, relative to σ, and a person by at most `clip` times that. What is computed from it is free.
     """
-    moments: Moments = MomentsFitting(plain(columns), clip).answered(LearningData.of(s), fit_terms(terms), key)
+    moments: Moments = MomentsFitting(None if columns is None else names_of(columns), clip).answered(
+        LearningData.of(s), fit_terms(terms), key
+    )
     return moments
 
 
@@ -169,7 +172,7 @@ def moments(
 class MomentsFitting(Fitting):
     """The moments of columns."""
 
-    columns: Any = None
+    columns: tuple[str, ...] | None = None
     clip: int | None = None
 
     def planned(self, data: LearningData, spend: Spend, n: int | None = None) -> PlannedRun:
@@ -413,6 +416,12 @@ class MeanFitting(Fitting):
     confidence: Fraction
     n: int
     is_certain: bool
+    states_price: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        positive("tolerance", self.tolerance)
+        open_probability("confidence", self.confidence)
+        whole("n", self.n)
 
     def plan(self, data: LearningData) -> MeanPlan:
         """The plan, with the spend that the tolerance asks for."""
@@ -420,8 +429,12 @@ class MeanFitting(Fitting):
             data, self.expression, self.tolerance, self.confidence, self.n, is_certain=self.is_certain
         )
 
-    def planned(self, data: LearningData, _spend: Spend, _n: int | None = None) -> PlannedRun:
-        return planned_run(self.plan(data), self._estimate)
+    def planned(self, data: LearningData, spend: Spend, _n: int | None = None) -> PlannedRun:
+        plan = self.plan(data)
+        if plan.context.mu > spend.gaussian():
+            needed = decimal(plan.context.mu, 4)
+            raise InvalidParameter("mu", str(spend), f"is less than this tolerance asks for, μ = {needed}")
+        return planned_run(plan, self._estimate)
 
     def _estimate(self, plan: FitPlan, mean: Fraction, run: Run, noisy_sums: NoisySums) -> Estimate:
         assert isinstance(plan, MeanPlan)  # noqa: S101 (it was planned here)

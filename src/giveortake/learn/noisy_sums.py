@@ -383,8 +383,17 @@ def promised(_plan: FitPlan, statistic: Any, run: Run, noisy_sums: NoisySums) ->
     return replace(statistic, guarantee=run.promise, release_id=noisy_sums.release_id)
 
 
+def names_of(columns: Any) -> tuple[str, ...]:
+    """The names of columns, in a list or an array; a text is no list of them."""
+    if isinstance(columns, str) or not hasattr(columns, "__iter__"):
+        raise InvalidParameter("columns", columns, "is not a list of columns", hint='["sex", "smoker"]')
+    return tuple(map(str, columns))
+
+
 class Fitting(ABC):
     """What is learned of rows, as it was stated: a learner or a statistic. A registered dataclass."""
+
+    states_price: ClassVar[bool] = False  # whether the price follows from what is stated
 
     @abstractmethod
     def planned(self, data: LearningData, spend: Spend, n: int | None = None) -> PlannedRun:
@@ -419,8 +428,18 @@ class FitRequest(Request):
         return fit_terms(stated)
 
     def bind(self, mechanism: InteractiveMechanism, terms: Terms) -> BoundPlan:
+        """The fit on the tables of a session. What cannot be learned is refused in its own words.
+
+        Documents may hold what no learner would write: whatever planning stumbles over is refused as well. It reads
+        no row.
+        """
+        if self.fitting.states_price and terms.spend is None:
+            raise InvalidParameter("share", terms.share, "has no meaning here: what is stated decides the price")
         bound = self.bind_paid(mechanism, terms)
-        bound.plan(terms.spend or Spend(mu=Fraction(1)))  # what cannot be learned is refused in its own words
+        try:
+            bound.plan(terms.spend or Spend(mu=Fraction(1)))
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise InvalidParameter("request", type(self.fitting).__name__, "cannot be planned as it is") from error
         return bound
 
     def bind_paid(self, mechanism: InteractiveMechanism, _terms: Terms, _parts: Sequence[PaidPart] = ()) -> BoundPlan:

@@ -296,7 +296,7 @@ def choose(
 
     names = [feature.name for feature in used_features]
     stated = fit_terms(terms)
-    bought = MomentsFitting(names, clip).quoted(data, stated).cost  # of a share, what it buys
+    bought = MomentsFitting(tuple(names), clip).quoted(data, stated).cost  # of a share, what it buys
     assert isinstance(bought, GaussianDP)  # noqa: S101 (so sums of vectors are charged)
     context = FitContext.from_parameters(data, stated.spend or Spend(mu=bought.mu), clip, None)
     rows = data.rows_about() if n is None else whole("n", n)

@@ -549,6 +549,11 @@ class Ledger:
             if reserved is not None:
                 reservations.fail(transaction, reserved[0], since=since, defect=defect)
 
+    def fail_release(self, release: str, *, analyst: str | None = None, defect: bool = False) -> None:
+        """Record a failure of a step of a release, for an executor that ended before it could call `fail`."""
+        with self.chain.changing() as transaction:
+            reservations.fail(transaction, releases.number_of(transaction, release, analyst), defect=defect)
+
     # -- reading, without blocking writers where that can be avoided -------------------------------------------
 
     def release(self, release: str, *, analyst: str | None = None) -> Reservation:

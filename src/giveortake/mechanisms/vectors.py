@@ -139,11 +139,16 @@ class OutputPerturbation(Mechanism["GradientOracle", "Integers"]):
     size: int  # p
     farthest: int  # of the box from zero, in whole numbers
 
+    def __post_init__(self) -> None:
+        for name in ("sigma", "strength", "steepest", "longest", "passes", "fineness", "unit", "size", "farthest"):
+            exact.positive(name, getattr(self, name))  # the proof needs each of them
+        exact.non_negative("known_to", self.known_to)
+
     citation: ClassVar[str] = "Chaudhuri, Monteleoni, Sarwate: Differentially private empirical risk minimization, 2011"
 
     def event(self, sensitivity: Number = 1) -> events.Gaussian:
         """A Gaussian release; `sensitivity` is how far one unit moves the point, in steps."""
-        return events.Gaussian(self.sigma / Fraction(sensitivity))
+        return events.Gaussian(self.sigma / exact.positive("sensitivity", sensitivity))
 
     def sensitivity(self, rows: int, *, changed: bool) -> Fraction:
         """How far a unit of `rows` rows moves the point, in steps; rounded up.

@@ -6,7 +6,8 @@ drawn is in the ledger. A job that takes longer than a request may wait says how
 
 Guarantee: a process that is lost in the middle of a step is counted as a failure before the step is executed again
 (`ledger.begin_again`); one that the service ends between two steps is not, since no row decides that moment. Nobody is
-told of either but by the time that it takes, which has a pace where the data set has one.
+told of either but by the time that it takes, which has a pace where the data set has one. A process that crashes by
+itself is a defect, which ends the job and the allowance of its asker: one row may decide it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import signal
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake.ledger.reservations import beat
@@ -26,14 +28,16 @@ from giveortake.server.workers.framing import packed, read
 from giveortake.server.workers.pool import Worker, WorkerFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from giveortake.server.settings import Settings
 
 Sent: TypeAlias = "tuple[dict[str, Any], bytes]"
+ENDED = frozenset({"deadline", "worker_lost", "internal"})  # after which no worker has said that it failed
 _LONG = ("fit", "synthesis")  # kinds of requests
 _ATTEMPTS = 3  # without a new step
 _FORGOTTEN_IN = 60.0  # seconds for which a result is there for whoever has waited
+_ENDED_IN = 5.0  # seconds in which a process that closed its connection is over
 _PAUSED_IN = 10.0  # seconds in which a step that was begun may still be stored when the service stops
 
 
@@ -51,23 +55,31 @@ def is_long(arguments: dict[str, Any]) -> bool:
 @final
 @dataclass(slots=True, eq=False)
 class Job:
-    """One job: how many steps it has taken here, and what it gives."""
+    """One job: its request, how many steps it has taken here, and what it gives."""
 
     caller: str
+    request: dict[str, Any]
     steps: int = 0
     task: asyncio.Task[Sent] | None = None
     worker: Worker | None = None
+    is_yielding: bool = False
 
 
 @final
 @dataclass(slots=True)
 class Jobs:
-    """The jobs that run now. At most `settings.jobs` of them have a process; the others wait for one."""
+    """The jobs that run now. At most `settings.jobs` of them have a process, and the others wait for one.
+
+    Who has had a process for as long as a request may take, while others wait, stops between two steps and goes on
+    after them.
+    """
 
     settings: Settings
     on_loss: Callable[[str], None]
+    count_failure: Callable[..., Awaitable[None]]
     _jobs: dict[tuple[str, ...], Job] = field(default_factory=dict, repr=False)
     _free: asyncio.Semaphore = field(init=False, repr=False)
+    _waiting: int = 0
     _is_stopping: bool = False
 
     def __post_init__(self) -> None:
@@ -79,56 +91,101 @@ class Jobs:
         return [job for job in self._jobs.values() if job.worker is not None]
 
     async def ask(self, dataset: str, caller: str, request: dict[str, Any]) -> Sent | int:
-        """What a job gives; the number of its steps so far if it takes longer than a request may wait."""
-        digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
-        name = (dataset, caller, digest)
-        job = self._jobs.get(name)
-        if job is None:
-            if self._is_stopping:
-                raise Refusal("draining")
-            if sum(other.caller == caller for other in self._jobs.values()) >= self.settings.waiting:
-                raise Refusal("too_many")
-            job = self._jobs[name] = Job(caller)
-            job.task = asyncio.ensure_future(self._run(job, dataset, request))
-            job.task.add_done_callback(lambda _: self._forget_later(name, job))
-        assert job.task is not None  # noqa: S101 (just begun, or before)
-        await asyncio.wait({job.task}, timeout=self.settings.patience)
-        if not job.task.done():
-            return job.steps
-        self._forget(name, job)
-        return job.task.result()
+        """What a job gives; the number of its steps so far if it takes longer than a request may wait.
 
-    def _forget_later(self, name: tuple[str, ...], job: Job) -> None:
+        The same under another key, or in another format, waits for the first and then finds what that has stored.
+        """
+        same = {name: value for name, value in request.items() if name not in {"key", "format"}}
+        digest = hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()
+        name = (dataset, caller, digest)
+        until = time.monotonic() + self.settings.patience
+        while True:
+            job = self._jobs.get(name) or self._begin(name, dataset, caller, request)
+            assert job.task is not None  # noqa: S101 (just begun, or before)
+            await asyncio.wait({job.task}, timeout=max(0.0, until - time.monotonic()))
+            if not job.task.done():
+                return job.steps
+            self._forget(name, job)
+            if job.request == request:
+                return job.task.result()
+
+    def _begin(self, name: tuple[str, ...], dataset: str, caller: str, request: dict[str, Any]) -> Job:
+        if self._is_stopping:
+            raise Refusal("draining")
+        if sum(other.caller == caller for other in self._jobs.values()) >= self.settings.waiting:
+            raise Refusal("too_many")
+        job = self._jobs[name] = Job(caller, request)
+        job.task = asyncio.ensure_future(self._run(job, dataset))
+        job.task.add_done_callback(lambda task: self._over(name, job, task))
+        return job
+
+    def _over(self, name: tuple[str, ...], job: Job, task: asyncio.Task[Sent]) -> None:
         """Nobody may come for the result, which is in the ledger."""
+        if not task.cancelled():
+            task.exception()  # was counted, and is told to whoever comes
         asyncio.get_running_loop().call_later(_FORGOTTEN_IN, self._forget, name, job)
 
     def _forget(self, name: tuple[str, ...], job: Job) -> None:
         if self._jobs.get(name) is job:
             del self._jobs[name]
 
-    async def _run(self, job: Job, dataset: str, request: dict[str, Any]) -> Sent:
-        attempts, pace = 0, self.settings.latency.get(dataset)
-        async with self._free:
+    async def _run(self, job: Job, dataset: str) -> Sent:
+        """Run a job to its end; what it fails by is counted before anybody is told."""
+        started = datetime.now(UTC)
+        try:
             while True:
-                before, started = job.steps, time.monotonic()
+                self._waiting += 1
                 try:
-                    return await self._attempt(job, dataset, request)
-                except (EOFError, OSError, TimeoutError, WorkerFailed) as error:
-                    lost = "deadline" if isinstance(error, TimeoutError) else "worker_lost"
-                if self._is_stopping:
-                    raise Refusal("draining")
-                if pace is not None:
-                    await asyncio.sleep(beat(started, time.monotonic(), pace) - time.monotonic())
-                self.on_loss(f"{dataset}: job: {lost}")
-                attempts = 1 if job.steps > before else attempts + 1
-                if attempts >= _ATTEMPTS:
-                    raise Refusal(lost)
+                    await self._free.acquire()
+                finally:
+                    self._waiting -= 1
+                try:
+                    sent = await self._turn(job, dataset)
+                finally:
+                    self._free.release()
+                if sent is not None:
+                    return sent
+        except Refusal as refused:
+            if refused.cause.name in ENDED:
+                analyst, key = job.request["analyst"], job.request["key"]
+                await asyncio.shield(self.count_failure(analyst, key, started, defect=refused.defect))
+            raise
 
-    async def _attempt(self, job: Job, dataset: str, request: dict[str, Any]) -> Sent:
+    async def _turn(self, job: Job, dataset: str) -> Sent | None:
+        """Go on with a job; None if it has stopped for others who wait."""
+        attempts, pace = 0, self.settings.latency.get(dataset)
+        while True:
+            before, started, crashed = job.steps, time.monotonic(), False
+            try:
+                return await self._attempt(job, dataset)
+            except TimeoutError:
+                lost = "deadline"
+            except _Crashed:
+                lost, crashed = "worker_lost", True
+            except (EOFError, OSError, WorkerFailed):
+                lost = "worker_lost"
+            except Refusal as refused:
+                if refused.cause.name == "internal":
+                    await self._keep_pace(started, pace)
+                raise
+            if self._is_stopping:
+                raise Refusal("draining")
+            await self._keep_pace(started, pace)
+            self.on_loss(f"{dataset}: job: {lost}")
+            attempts = 1 if job.steps > before else attempts + 1
+            if crashed or attempts >= _ATTEMPTS:
+                raise Refusal(lost, defect=crashed)
+
+    async def _keep_pace(self, started: float, pace: float | None) -> None:
+        if pace is not None:
+            await asyncio.sleep(beat(started, time.monotonic(), pace) - time.monotonic())
+
+    async def _attempt(self, job: Job, dataset: str) -> Sent | None:
         """One process, from where the ledger has the job; the deadline begins anew with each stored step."""
         job.worker = worker = await Worker.start({**self.settings.session_task(dataset), "is_job": True})
+        started, job.is_yielding = time.monotonic(), False
         try:
-            worker.writer.write(packed(request))
+            worker.writer.write(packed(job.request))
             await worker.writer.drain()
             while True:
                 async with asyncio.timeout(self.settings.seconds):
@@ -136,9 +193,19 @@ class Jobs:
                 if "step" not in document:
                     break
                 job.steps += 1
+                if self._waiting and not job.is_yielding and time.monotonic() > started + self.settings.seconds:
+                    job.is_yielding = True
+                    self._pause(job)
+        except (EOFError, OSError) as error:
+            await asyncio.wait({worker.gone}, timeout=_ENDED_IN)
+            if worker.has_crashed:
+                raise _Crashed from error
+            raise
         finally:
             job.worker = None
             await worker.end()
+        if job.is_yielding and document.get("refused") == "overloaded":
+            return None
         if "refused" in document:
             defect = bool(document.get("defect"))
             raise Refusal(document["refused"], document["document"], why=document.get("why"), defect=defect)
@@ -146,17 +213,26 @@ class Jobs:
             raise Refusal("overloaded")  # the table has a new version, which the next attempt opens
         return document["result"], content
 
+    @staticmethod
+    def _pause(job: Job) -> None:
+        """Let the process stop after the step that it is in, which is stored."""
+        if job.worker is not None:
+            with suppress(ProcessLookupError):
+                job.worker.process.send_signal(signal.SIGTERM)
+
     async def close(self) -> None:
         """Let every job store the step that it is in, and stop there: whoever asks again goes on after it."""
         self._is_stopping = True
         running = [job for job in self._jobs.values() if job.task is not None and not job.task.done()]
         for job in running:
-            if job.worker is not None:
-                with suppress(ProcessLookupError):
-                    job.worker.process.send_signal(signal.SIGTERM)
+            self._pause(job)
         tasks = {job.task for job in running if job.task is not None}
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=_PAUSED_IN)
             for task in late:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class _Crashed(Exception):
+    """A process ended by itself."""

@@ -14,7 +14,7 @@ from giveortake.engines.runtime import remove_abandoned
 from giveortake.errors import GiveOrTakeError
 from giveortake.server.application import Metrics
 from giveortake.server.guard import Logins
-from giveortake.server.jobs import Jobs, is_long
+from giveortake.server.jobs import ENDED, Jobs, is_long
 from giveortake.server.limits import Work
 from giveortake.server.responses import Refusal
 from giveortake.server.routes import Principal
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 TOKEN_TTL = 0.5  # seconds for which a token that was let in is not looked up again: it is revoked within a second
 _REMEMBERED = 3600.0  # seconds for which an address that sends wrong tokens does not disturb one that was let in
-_ENDED = frozenset({"deadline", "worker_lost", "internal"})  # after which the worker has not said that it failed
 _BUSY = frozenset(
     {"busy", "overloaded", "too_many", "worker_lost", "deadline"}
 )  # of ledger workers, which are asked again
@@ -129,7 +128,7 @@ class Service:
 
     def __post_init__(self) -> None:
         self.check = LedgerCheck(self.settings, self.metrics.lose, self.report_problem)
-        self.jobs = Jobs(self.settings, self.metrics.lose)
+        self.jobs = Jobs(self.settings, self.metrics.lose, self._count_failure)
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Service:
@@ -281,26 +280,37 @@ class Service:
         if name not in call.who.datasets:  # absent and forbidden are one and the same, however long one looks
             raise Refusal("not_found")
         analyst, key, started = call.who.analyst, arguments.get("key"), datetime.now(UTC)
+        advanced = arguments["release"] if operation == "advance" else None
+        if is_long(arguments):
+            request = {"operation": operation, "analyst": analyst, "face": call.face, **arguments}
+            sent = await self.jobs.ask(name, call.who.caller, request)
+            return ({"pending": sent}, b"") if isinstance(sent, int) else sent
         try:
-            if is_long(arguments):
-                request = {"operation": operation, "analyst": analyst, "face": call.face, **arguments}
-                sent = await self.jobs.ask(name, call.who.caller, request)
-                return ({"pending": sent}, b"") if isinstance(sent, int) else sent
             return await self.pools[name].ask(
                 operation, work=call.work, slow=slow, analyst=analyst, face=call.face, **arguments
             )
         except Refusal as refused:
-            if key is not None and refused.cause.name in _ENDED:
+            if (key is not None or advanced is not None) and refused.cause.name in ENDED:
                 # Written even if nobody waits any more; the pool has kept the pace.
-                await asyncio.shield(self._count_failure(analyst, key, started, defect=refused.defect))
+                await asyncio.shield(
+                    self._count_failure(analyst, key, started, release=advanced, defect=refused.defect)
+                )
             raise
 
-    async def _count_failure(self, analyst: str | None, key: str, started: datetime, *, defect: bool) -> None:
-        """Record that what was charged under a key failed; retry until a ledger worker has written it."""
+    async def _count_failure(
+        self,
+        analyst: str | None,
+        key: str | None,
+        started: datetime,
+        *,
+        release: str | None = None,
+        defect: bool,
+    ) -> None:
+        """Record that what has a key, or is released in steps, failed; retry until a ledger worker has written it."""
         while True:
             try:
                 await self.ledger_workers.ask(
-                    "fail", analyst=analyst, key=key, since=started.isoformat(), defect=defect
+                    "fail", analyst=analyst, key=key, release=release, since=started.isoformat(), defect=defect
                 )
             except Refusal as refused:
                 if refused.cause.name not in _BUSY:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake import ledger as ledgers
+from giveortake.errors import NotFound
 from giveortake.ledger import verification
 from giveortake.operations import BY_NAME
 from giveortake.wire.documents import approval_document
@@ -67,7 +69,11 @@ def own_approvals(book: Ledger, request: Request) -> dict[str, Any]:
 
 
 def fail(book: Ledger, request: Request) -> dict[str, Any]:
-    """Count a failure, by its key, that the caller is about to be told; the worker is gone and cannot count it."""
+    """Count a failure, by its key or its release, that the caller is about to be told: the worker is gone."""
+    if request["release"] is not None:
+        with suppress(NotFound):
+            book.fail_release(request["release"], analyst=request["analyst"], defect=request["defect"])
+        return {}
     since = datetime.fromisoformat(request["since"])
     book.fail_key(request["key"], analyst=request["analyst"], since=since, defect=request["defect"])
     return {}

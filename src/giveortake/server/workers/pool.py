@@ -103,6 +103,11 @@ class Worker:
         await self.writer.drain()
         return await read(self.reader)
 
+    @property
+    def has_crashed(self) -> bool:
+        """Whether the process ended by itself: nobody killed it, as for memory, so that a row may have decided it."""
+        return self.process.returncode not in {None, *_KILLED}
+
     async def end(self) -> None:
         """Kill the process, and wait until it and its folder are gone, even if cancelled; nothing is lost by that."""
         with suppress(ProcessLookupError):
@@ -250,8 +255,7 @@ class Pool:
             else:
                 self._rest(worker)
         if lost:
-            crashed = lost == "worker_lost" and worker.process.returncode not in _KILLED
-            raise Refusal(lost, defect=crashed)
+            raise Refusal(lost, defect=lost == "worker_lost" and worker.has_crashed)
         return reply
 
     async def _keep_pace(self, started: float) -> None:

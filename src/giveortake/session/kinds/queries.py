@@ -30,7 +30,7 @@ from giveortake.compile.postprocessing import (
 )
 from giveortake.compile.spend import charges_of
 from giveortake.engines import KeyColumn, Keys
-from giveortake.errors import InvalidParameter, LedgerMismatch, QueryRefused, Unprovable
+from giveortake.errors import InvalidParameter, LedgerMismatch, NotFound, QueryRefused, Unprovable
 from giveortake.plan import Question
 from giveortake.plan.describe import undeclared_values, values_at_ends
 from giveortake.plan.expressions import MOST_KEYS
@@ -98,6 +98,10 @@ class BatchRequest(Request):
     without: ClassVar[tuple[str, ...]] = ("n",)
     queries: tuple[QueryRequest, ...]
 
+    def __post_init__(self) -> None:
+        if not self.queries:
+            raise InvalidParameter("queries", [], "is empty", hint="name a question")
+
     def bind(self, mechanism: InteractiveMechanism, terms: Terms) -> BoundQuestions:
         return BoundQuestions.of(self, mechanism, self.queries, terms)
 
@@ -120,7 +124,26 @@ class RefinementRequest(Request):
     portion: int | None = None
     paid: Any = field(default=None, metadata={"stored": False})  # the release, if it was read already
 
-    def bind(self, mechanism: InteractiveMechanism, _terms: Terms) -> BoundQuestions:
+    def bind(self, mechanism: InteractiveMechanism, terms: Terms) -> BoundQuestions:
+        """Refuse what cannot be combined: quantiles, and what is about another version of the tables."""
+        bound = self.bind_paid(mechanism, terms)
+        release = bound.refined
+        assert release is not None  # noqa: S101 (just read)
+        if not all(measure.averages for measure in release.priced.made.measures):
+            raise Unprovable(
+                "quantiles cannot be refined: their answers cannot be averaged",
+                hint="ask the question again at a higher price",
+            )
+        if release.reservation.version != mechanism.version:
+            raise LedgerMismatch(
+                f"the release is about version {release.reservation.version!r} of the data, which has changed since",
+                hint="ask the question again",
+            )
+        return bound
+
+    def bind_paid(
+        self, mechanism: InteractiveMechanism, _terms: Terms, _parts: Sequence[PaidPart] = ()
+    ) -> BoundQuestions:
         from giveortake.session.releases import paid_release  # noqa: PLC0415 (which reads refinements)
 
         release: PaidRelease = self.paid or paid_release(mechanism, self.release, self.index, self.portion)
@@ -433,7 +456,10 @@ class BoundQuestions(Bound[Measurements]):
             keys, release = storage.whole(spool, part, stored[index])
         else:
             portions = enumerate(storage.portions_of(spool, part, stored[index]))
-            keys, release = next(content for number, content in portions if number == portion)
+            matched = next((content for number, content in portions if number == portion), None)
+            if matched is None:
+                raise NotFound(f"there is no portion {portion} of this release", hint="portions are counted from 0")
+            keys, release = matched
         return PaidRelease(
             self.mechanism,
             part,
@@ -592,19 +618,9 @@ class PaidRelease:
 
     def refine(self, *, key: str | None = None, **terms: Unpack[SpendTerms]) -> Answer:
         """Ask the question again at a further price, and combine all answers; found keys are public now."""
-        if not all(measure.averages for measure in self.priced.made.measures):
-            raise Unprovable(
-                "quantiles cannot be refined: their answers cannot be averaged",
-                hint="ask the question again at a higher price",
-            )
         stated_terms = Terms.of(terms, confidence=self.confidence, without=RefinementRequest.without)
         if stated_terms.spend is None and stated_terms.share is None:
             raise InvalidParameter("epsilon", None, "is missing", hint='epsilon="0.1"')
-        if self.reservation.version != self.mechanism.version:
-            raise LedgerMismatch(
-                f"the release is about version {self.reservation.version!r} of the data, which has changed since",
-                hint="ask the question again",
-            )
         with serving(self.mechanism.cache):
             request = RefinementRequest(self.reservation.reference, self.question_index, self.portion, self)
             answer: Answer = self.mechanism.answer(request, stated_terms, key)
