@@ -92,7 +92,7 @@ def test_closing_an_analysts_session_closes_nothing(s: Session) -> None:
 def test_the_same_promise_as_if_the_session_had_been_opened_for_the_analyst(book: gt.ledger.Ledger, s: Session) -> None:
     with small_session(ledger=book, budget=gt.PureDP(100), analyst="ann", population="people of data") as opened:
         handed = s.as_analyst("ann")
-        assert (opened.budget, opened.budget.affordable) == (handed.budget, handed.budget.affordable)
+        assert (opened.budget.granted, opened.budget.affordable) == (handed.budget.granted, handed.budget.affordable)
         first = opened.sql(COUNT).answer(epsilon=1, key="k")
         assert handed.sql(COUNT).answer(epsilon=1, key="k").to_dict() == first.to_dict()
         assert handed.budget.spent == 1
@@ -104,7 +104,7 @@ def test_pooled_analysts_share_the_budget_of_the_people(book: gt.ledger.Ledger) 
         book.analyst("ann", datasets=["data"])
         ann = s.as_analyst("ann")
         ann.sql(COUNT).answer(epsilon=1)
-        assert (ann.budget, ann.budget.left, s.budget.left) == (s.budget, 2, 2)
+        assert (ann.budget.granted, ann.budget.left, s.budget.left) == (s.budget.granted, 2, 2)
 
 
 def test_when_something_was_paid_for_is_told_to_whoever_paid_and_not_to_others(book: gt.ledger.Ledger) -> None:

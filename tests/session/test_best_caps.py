@@ -164,7 +164,7 @@ def test_a_margin_decides_the_noise_so_that_no_caps_are_best() -> None:
 
 def test_the_best_caps_of_a_share_are_those_of_the_spend_that_it_comes_to() -> None:
     s = profiled()
-    budget = s.budget
+    budget = s.budget.granted
     assert isinstance(budget, gt.PureDP)
     for epsilon in (1, 100):
         stated = s.sql(COUNT).quote(epsilon=epsilon, caps="best")

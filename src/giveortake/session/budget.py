@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from giveortake import exact
 from giveortake.answers import render
+from giveortake.errors import LedgerUnavailable
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -71,7 +72,10 @@ class Budget:
         return self._mechanism.admits(event)
 
     def _facts(self) -> list[tuple[str, str]]:
-        status, left = self._mechanism.rest()
+        try:
+            status, left = self._mechanism.rest()
+        except LedgerUnavailable:
+            return [("budget", "its ledger is closed")]
         facts = [("granted", str(self.granted))]
         if status.share is not None:
             facts.append(("spent", f"{exact.percent(status.share, 3)}"))

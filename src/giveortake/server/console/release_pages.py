@@ -76,16 +76,25 @@ class Measured:
 
 def measured_of(record: dict[str, Any], index: int = 0) -> Measured:
     """What a question measures, from the ledger's record alone: no answer is read."""
-    ledger_record = record.get("record")
-    questions = ledger_record.get("questions") or [] if isinstance(ledger_record, dict) else []
-    if not 0 <= index < len(questions) or "plan" not in questions[index]:
+    request = _request(record)
+    if request.get("kind") == "refinement":
+        return Measured(refinable=True)
+    queries = request.get("queries", [request])
+    if not 0 <= index < len(queries) or "question" not in queries[index]:
         return Measured()
-    outputs = json.loads(questions[index]["plan"])["outputs"]
+    outputs = queries[index]["question"]["outputs"]
     kinds = {name: set(kinds_of(formula)) for name, formula in outputs}
     quantiles = frozenset(name for name, aggregates in kinds.items() if AggregateKind.QUANTILE.value in aggregates)
     counts = frozenset(name for name, aggregates in kinds.items() if aggregates and aggregates <= _COUNTS)
     single = record.get("tables", 1) == 1 and "profile" not in (record["request"] or {})
     return Measured(quantiles, counts, single and not quantiles)  # quantiles do not average
+
+
+def _request(record: dict[str, Any]) -> dict[str, Any]:
+    """The request of a release, as the ledger has it; empty if it keeps none."""
+    content = record.get("record")
+    request: dict[str, Any] = json.loads(content["request"]) if isinstance(content, dict) else {}
+    return request
 
 
 def kinds_of(formula: Any) -> Iterator[str]:
@@ -356,7 +365,7 @@ async def _first_release(call: Call, record: dict[str, Any]) -> tuple[dict[str, 
     references = _refines(record)
     if not references:
         return None, 0
-    return await record_of(call, references[0]), int((record.get("record") or {}).get("refined") or 0)
+    return await record_of(call, references[0]), int(_request(record).get("index", 0))
 
 
 async def refined(call: Call) -> Result:
@@ -464,7 +473,7 @@ def form_of_question(record: dict[str, Any], index: int = 0) -> Form:
     known = {
         name: _cap(caps[name]) for name in ("rows_per_person", "groups_per_person", "rows_per_group") if name in caps
     }
-    sure = ((record.get("record") or {}).get("confidence") or [_USUAL])[0]
+    sure = str((record.get("record") or {}).get("confidence") or _USUAL).partition(" ")[0]
     known |= {} if sure == _USUAL else {"confidence": exactly(sure)}
     if not isinstance(spend, dict) or not spend:
         return Form(sql=question.get("sql") or "", **known)
