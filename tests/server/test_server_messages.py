@@ -41,7 +41,7 @@ def test_a_wide_interval_of_a_quantile_is_told_where_that_of_a_count_is_not() ->
 
 def test_what_is_measured_says_whether_it_can_be_refined() -> None:
     def record(*outputs: object) -> dict[str, object]:
-        return {"request": {}, "record": {"questions": [{"plan": json.dumps({"outputs": outputs})}]}}
+        return {"request": {}, "record": {"request": json.dumps({"kind": "query", "question": {"outputs": outputs}})}}
 
     def output(name: str, kind: str) -> list[object]:
         return [name, {"kind": "measured", "aggregate": {"kind": kind}}]

@@ -20,7 +20,7 @@ from giveortake import exact
 from giveortake.compile import Spend, Terms
 from giveortake.engines import Component, Quantum, Sample, Summand, VectorSum
 from giveortake.engines.questions import LONGEST, SAMPLED_OF
-from giveortake.errors import InvalidParameter, LedgerDamaged, QueryRefused, did_you_mean
+from giveortake.errors import GiveOrTakeError, InvalidParameter, LedgerDamaged, QueryRefused, did_you_mean
 from giveortake.exact import whole
 from giveortake.mechanisms.vectors import VectorNoise
 from giveortake.plan import Filter, Literal, Relation, identity
@@ -438,6 +438,8 @@ class FitRequest(Request):
         bound = self.bind_paid(mechanism, terms)
         try:
             bound.plan(terms.spend or Spend(mu=Fraction(1)))
+        except GiveOrTakeError:
+            raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise InvalidParameter("request", type(self.fitting).__name__, "cannot be planned as it is") from error
         return bound

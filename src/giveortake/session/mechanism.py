@@ -264,7 +264,8 @@ class InteractiveMechanism:
             if priced.refusal is not None:
                 raise no_share(self, priced.spend, priced.refusal)
             try:
-                return self.reserve(replace(charge, key=bound.key(key, charge)))
+                own_key = bound.key(key, charge)
+                return self.reserve(charge if own_key is None else replace(charge, key=own_key))
             except BudgetExceeded as refusal:
                 raise bound.refused(priced, charge.event, refusal) from None
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, fin
 
 from giveortake import codec
 from giveortake.answers.terms import Caps, Confidence
+from giveortake.caching import cached
 from giveortake.compile import Spend, Terms
 from giveortake.errors import InvalidParameter, MechanismSpent, Unprovable
 from giveortake.ledger import Charge
@@ -287,6 +288,12 @@ class Bound(ABC, Generic[_Measurement]):
         """What a quote says of it besides its price: margins, notes, advice. No row is read."""
 
 
+@cached(64)
+def _written(requested: Request, origin: Origin) -> str:
+    """A request as records keep it."""
+    return codec.text_of(requested, references=origin)
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Priced(Generic[_Measurement]):
@@ -322,7 +329,7 @@ class Priced(Generic[_Measurement]):
         return Record(
             bound.mechanism.declared,
             terms.confidence,
-            codec.text_of(bound.request, references=bound.mechanism.origin),
+            _written(bound.request, bound.mechanism.origin),
             self.spend,
             bound.parts(self.measurement),
             bound.tables,
