@@ -21,7 +21,7 @@ from giveortake.client.connection import Connection
 from giveortake.compile import Caps, CustodianCaps
 from giveortake.errors import AccessDenied, InvalidParameter, NotFound, Unavailable
 from giveortake.exact import read_fraction
-from giveortake.ledger import BudgetStatus, Reservation
+from giveortake.ledger import BudgetStatus
 from giveortake.plan import Value
 from giveortake.privacy import ROW, Guarantee, unit
 from giveortake.session.kinds.queries import BatchRequest, QueryRequest
@@ -29,7 +29,7 @@ from giveortake.session.mechanism import InteractiveMechanism
 from giveortake.session.releases import Reading
 from giveortake.session.session import Session
 from giveortake.session.steps import Steps, steps_in
-from giveortake.wire.documents import amount_of, entry_of, origin_of, quote_of, release_of
+from giveortake.wire.documents import amount_of, entry_of, origin_of, quote_of, release_of, reservation_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from giveortake.session.requests import Priced, Request
 
 _PAGE = 1000  # entries and releases of a page
-_STORED = ("dataset", "version", "fresh", "settled", "answer", "id", "paid_at", "original")
 
 
 def connect(url: str, dataset: str | None = None, *, token: str, timeout: float = 60) -> Session:
@@ -306,12 +305,7 @@ class RemoteMechanism(InteractiveMechanism):
         return Reading(mechanism, release_of(document["release"]), self._steps(document), request)
 
     def _steps(self, document: dict[str, Any]) -> Steps:
-        stored = document["reservation"]
-        reservation = Reservation(
-            number=0,  # which a service does not tell
-            **{name: stored[name] for name in _STORED},
-            charged=("the asker",) if stored["charged"] else (),
-        )
+        reservation = reservation_of(document["reservation"])
         return Steps(self, reservation, steps_in(reservation.answer) if reservation.settled else document["steps"])
 
 

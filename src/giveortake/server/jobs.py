@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from giveortake.server.settings import Settings
 
-Sent: TypeAlias = "tuple[dict[str, Any], bytes]"
+Result: TypeAlias = "tuple[dict[str, Any], bytes]"
 ENDED = frozenset({"deadline", "worker_lost", "internal"})  # after which no worker has said that it failed
 _LONG = ("fit", "synthesis")  # kinds of requests
 _ATTEMPTS = 3  # without a new step
@@ -60,7 +60,7 @@ class Job:
     caller: str
     request: dict[str, Any]
     steps: int = 0
-    task: asyncio.Task[Sent] | None = None
+    task: asyncio.Task[Result] | None = None
     worker: Worker | None = None
     is_yielding: bool = False
 
@@ -90,7 +90,7 @@ class Jobs:
         """The jobs that have a process now."""
         return [job for job in self._jobs.values() if job.worker is not None]
 
-    async def ask(self, dataset: str, caller: str, request: dict[str, Any]) -> Sent | int:
+    async def ask(self, dataset: str, caller: str, request: dict[str, Any]) -> Result | int:
         """What a job gives; the number of its steps so far if it takes longer than a request may wait.
 
         The same under another key, or in another format, waits for the first and then finds what that has stored.
@@ -116,11 +116,11 @@ class Jobs:
             raise Refusal("too_many")
         job = self._jobs[name] = Job(caller, request)
         job.task = asyncio.ensure_future(self._run(job, dataset))
-        job.task.add_done_callback(lambda task: self._over(name, job, task))
+        job.task.add_done_callback(lambda task: self._keep(name, job, task))
         return job
 
-    def _over(self, name: tuple[str, ...], job: Job, task: asyncio.Task[Sent]) -> None:
-        """Nobody may come for the result, which is in the ledger."""
+    def _keep(self, name: tuple[str, ...], job: Job, task: asyncio.Task[Result]) -> None:
+        """Keep the result for a while: nobody may come for it, and it is in the ledger."""
         if not task.cancelled():
             task.exception()  # was counted, and is told to whoever comes
         asyncio.get_running_loop().call_later(_FORGOTTEN_IN, self._forget, name, job)
@@ -129,7 +129,7 @@ class Jobs:
         if self._jobs.get(name) is job:
             del self._jobs[name]
 
-    async def _run(self, job: Job, dataset: str) -> Sent:
+    async def _run(self, job: Job, dataset: str) -> Result:
         """Run a job to its end; what it fails by is counted before anybody is told."""
         started = datetime.now(UTC)
         try:
@@ -140,18 +140,18 @@ class Jobs:
                 finally:
                     self._waiting -= 1
                 try:
-                    sent = await self._turn(job, dataset)
+                    result = await self._turn(job, dataset)
                 finally:
                     self._free.release()
-                if sent is not None:
-                    return sent
+                if result is not None:
+                    return result
         except Refusal as refused:
             if refused.cause.name in ENDED:
                 analyst, key = job.request["analyst"], job.request["key"]
                 await asyncio.shield(self.count_failure(analyst, key, started, defect=refused.defect))
             raise
 
-    async def _turn(self, job: Job, dataset: str) -> Sent | None:
+    async def _turn(self, job: Job, dataset: str) -> Result | None:
         """Go on with a job; None if it has stopped for others who wait."""
         attempts, pace = 0, self.settings.latency.get(dataset)
         while True:
@@ -180,7 +180,7 @@ class Jobs:
         if pace is not None:
             await asyncio.sleep(beat(started, time.monotonic(), pace) - time.monotonic())
 
-    async def _attempt(self, job: Job, dataset: str) -> Sent | None:
+    async def _attempt(self, job: Job, dataset: str) -> Result | None:
         """One process, from where the ledger has the job; the deadline begins anew with each stored step."""
         job.worker = worker = await Worker.start({**self.settings.session_task(dataset), "is_job": True})
         started, job.is_yielding = time.monotonic(), False

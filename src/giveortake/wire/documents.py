@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake import codec
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import fraction_text, read_fraction
-from giveortake.ledger import Entry, ReleaseRecord
+from giveortake.ledger import Entry, ReleaseRecord, Reservation
 from giveortake.ledger.releases import parts_of
 from giveortake.plan import Domain, Kind, Origin, PrivateTable, PublicTable
 from giveortake.privacy.events import Event
@@ -180,6 +180,20 @@ def release_of(document: dict[str, Any]) -> ReleaseRecord:
         has_period=document.get("told", False),
         **{name: document[name] for name in names},
     )
+
+
+_RESERVATION_FIELDS = ("dataset", "version", "fresh", "settled", "answer", "id", "paid_at", "original")
+
+
+def reservation_document(reservation: Reservation) -> dict[str, Any]:
+    """A reservation as its asker may see it: without its number and the names of levels, which tell of others."""
+    return {name: getattr(reservation, name) for name in _RESERVATION_FIELDS} | {"charged": bool(reservation.charged)}
+
+
+def reservation_of(document: dict[str, Any]) -> Reservation:
+    """The reservation in a document."""
+    charged = ("the asker",) if document["charged"] else ()
+    return Reservation(number=0, charged=charged, **{name: document[name] for name in _RESERVATION_FIELDS})
 
 
 def approval_document(approval: Approval) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from giveortake.session.kinds.counters import Counter
 from giveortake.session.kinds.weights import Weights
 from giveortake.session.profiles.profile import Profile
 from giveortake.session.releases import release_of
-from giveortake.wire.documents import answer_document, profile_document, release_document
+from giveortake.wire.documents import answer_document, profile_document, release_document, reservation_document
 from giveortake.workload.results import WorkloadAnswer
 
 if TYPE_CHECKING:
@@ -24,16 +24,6 @@ if TYPE_CHECKING:
     from giveortake.session.mechanism import InteractiveMechanism
 
 MOST_LINES = 1_000_000  # of large releases that are sent at once
-_FIELDS = (
-    "dataset",
-    "version",
-    "fresh",
-    "settled",
-    "answer",
-    "id",
-    "paid_at",
-    "original",
-)  # no number: it counts others
 
 
 def released_document(release: Any) -> dict[str, Any]:
@@ -101,7 +91,7 @@ def stored_document(
             files[part["spool"]["file"]] = _lines(mechanism, part["spool"])
     return {
         "release": release_document(record),
-        "reservation": {name: getattr(reservation, name) for name in _FIELDS} | {"charged": bool(reservation.charged)},
+        "reservation": reservation_document(reservation),
         "steps": [{name: content for name, content in step.items() if name != "under_pad"} for step in steps],
         "files": files,
         "profiles": stored_profiles(mechanism, reservation.number),
