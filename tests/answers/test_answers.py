@@ -23,8 +23,9 @@ from rich.console import Console
 import giveortake as gt
 from cases import all_cases
 from giveortake.answers import Answer, Column, Estimate, difference
+from giveortake.answers.column import Margins
 from giveortake.answers.render import number_text, printable, shown_with_margin
-from giveortake.answers.terms import Confidence
+from giveortake.answers.terms import Caps, Confidence
 from giveortake.errors import InvalidParameter, NotFound, QueryRefused, Unprovable
 from giveortake.hints import rendered
 
@@ -402,16 +403,21 @@ def test_a_year_that_is_a_key_has_no_comma_in_it_on_any_face() -> None:
         assert "1,204" in face
 
 
-def test_where_caps_apply_every_face_says_that_intervals_cover_the_noise_alone() -> None:
-    of_caps = "intervals hold with 95 % each for the noise; they do not cover truncation by caps"
-    capped = Answer(
-        [Column("n", [5.0], [4.0], [6.0])],
-        recipe={"contributions": "at most 4 rows of a person"},
+def test_every_face_says_first_which_rows_the_numbers_are_of() -> None:
+    open_ended = Answer(
+        [Column("n", [5.0], [4.0], [6.0], open_sides=(False, True))],
+        caps=Caps(rows_per_group=4),
         cost=gt.PureDP("0.1"),
     )
-    for face in (repr(capped), capped._repr_html_(), capped.to_markdown()):
-        assert of_caps in face
-    assert "caps" not in repr(sample())
+    for face in (repr(open_ended), open_ended._repr_html_(), open_ended.to_markdown()):
+        assert "1 row · of at most 4 rows of a person; more rows are not in this number · intervals" in face
+    assert open_ended.margins["n"] == Margins((1.0,), (None,))
+    whole = Answer([Column("n", [5], [4], [9], noise=([4], [6]))], caps=Caps(rows_per_group=4))
+    assert "for all rows" in repr(whole)
+    assert whole.margins["n"] == Margins((1,), (3,))
+    assert Answer.from_json(whole.to_json()) == whole != Answer([Column("n", [5], [4], [9])], caps=whole.caps)
+    assert Answer.from_json(open_ended.to_json()) == open_ended
+    assert "more rows" not in repr(sample())
 
 
 @all_cases(("said", "meant"), [(95, "0.95"), ("99.9", "0.999"), (2, "0.95"), (0, "0.95")])

@@ -168,10 +168,10 @@ def test_a_profile_is_charged_once_and_found_again(tmp_path: Path) -> None:
         ledger_of(s).verify()
 
 
-def test_an_analyst_finds_only_what_their_own_level_paid_for(tmp_path: Path) -> None:
+def test_an_analyst_finds_what_their_own_level_or_the_custodian_paid_for(tmp_path: Path) -> None:
     place = tmp_path / "t.ledger"
     with session(ledger=place, budget=gt.PureDP(20)) as s:
-        s.profile().answer(epsilon=1)
+        s.sql(COUNT).answer(epsilon=1, rows_per_person=1)
         for name in ("ann", "bob"):
             ledger_of(s).analyst(name, datasets=["trips"], budget=gt.PureDP(5))
     with session(ledger=place, budget=gt.PureDP(20), analyst="ann") as ann:
@@ -190,7 +190,15 @@ def test_an_analyst_finds_only_what_their_own_level_paid_for(tmp_path: Path) -> 
     with session(ledger=place, budget=gt.PureDP(20), analyst="ann") as ann:
         assert [each.release_id for each in ann.profiles()] == [first.release_id]  # nothing tells of bob's
     with session(ledger=place, budget=gt.PureDP(20)) as s:
-        assert len(paid_profiles(mechanism_of(s), "trips")) == 1
+        assert paid_profiles(mechanism_of(s), "trips") == []  # what analysts paid for is theirs
+        shared = s.profile().answer(epsilon=2)
+    with session(ledger=place, budget=gt.PureDP(20), analyst="ann") as ann:
+        assert [each.release_id for each in ann.profiles()] == [shared.release_id, first.release_id]
+        assert ann.budget.spent == 1
+    with session(ledger=place, budget=gt.PureDP(20), analyst="bob") as bob:
+        assert next(each.release_id for each in bob.profiles()) == shared.release_id
+        caps = bob.sql(COUNT).quote(epsilon=1).caps  # the best ones by it, as nothing else is stated
+        assert caps == bob.sql(COUNT).quote(epsilon=1, caps="best").caps
 
 
 def test_a_profile_of_another_version_says_nothing(tmp_path: Path) -> None:

@@ -116,16 +116,16 @@ def test_every_face_says_what_counts_and_never_how_many_rows_belong_to_nobody() 
         assert answer.refine(epsilon="1/4").caps == answer.caps
 
 
-def test_a_counter_says_that_intervals_are_for_the_noise_and_what_the_cap_leaves_out() -> None:
+def test_a_counter_says_which_rows_its_numbers_are_of() -> None:
     with session(rows_per_person=1) as s:
         asked = s.counter("day", horizon=3)
         counter = asked.answer(mu="1/10")
-        for face in (str(asked.quote(mu="1/10")), repr(counter.next()), counter.next().to_html()):
-            assert "for the noise; they do not cover truncation by caps" in face
-            assert "truncation bias unknown" in face
+        faces = [str(asked.quote(mu="1/10")), repr(counter.next()), counter.next().to_html()]
+        assert all("truncation bias unknown" in face for face in faces)
+        assert all("chosen before any filter; more rows are not in" in " ".join(face.split()) for face in faces[1:])
     with session(unit=gt.ROW) as s:
         alone = s.counter("day", horizon=3)
-        assert "for the noise" not in f"{alone.quote(mu='1/10')}{alone.answer(mu='1/10').next()}"
+        assert "more rows" not in f"{alone.quote(mu='1/10')}{alone.answer(mu='1/10').next()}"
 
 
 def test_a_refined_answer_and_a_large_spend_say_what_they_mean(tmp_path: Path) -> None:

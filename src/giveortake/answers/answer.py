@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, final
 import numpy as np
 
 from giveortake.answers import arrow, codec, render
-from giveortake.answers.column import NUMBERS, Column, Value, plain
+from giveortake.answers.column import NUMBERS, Column, Margins, Value, plain
 from giveortake.answers.render import as_markdown, printable, shown_with_margin
 from giveortake.answers.terms import Confidence
 from giveortake.errors import InvalidParameter, NotFound, QueryRefused, Unprovable, package
@@ -91,6 +91,11 @@ class Released(ABC):
     @abstractmethod
     def of_columns(cls, columns: Sequence[Column], provenance: dict[str, Any]) -> Self:
         """Make an object of this kind from its columns and its provenance."""
+
+    @property
+    def margins(self) -> dict[str, Margins]:
+        """The two parts of the margins of every estimate, by its name: `noise` and `truncation`."""
+        return {column.name: column.apart for column in self.columns if column.has_interval}
 
     def __len__(self) -> int:
         return len(self.columns[0])
@@ -602,12 +607,12 @@ def difference(before: Answer, after: Answer) -> Difference:
     rows_before, rows_after = _row_indices(before, names), _row_indices(after, names)
     shared = [key for key in rows_after if key in rows_before]
     indices_after, indices_before = [rows_after[key] for key in shared], [rows_before[key] for key in shared]
-    new = [_selected_rows(after[name], indices_after) for name in common]
-    old = [_selected_rows(before[name], indices_before) for name in common]
+    new = [after[name].selected(indices_after) for name in common]
+    old = [before[name].selected(indices_before) for name in common]
     missed = (1 - Fraction(before.confidence)) + (1 - Fraction(after.confidence))
     everything = {column.name for column in (*before.estimates, *after.estimates)}
     return Difference(
-        keys=tuple(_selected_rows(after[name], indices_after) for name in names),
+        keys=tuple(after[name].selected(indices_after) for name in names),
         estimates=tuple(_difference(a, b) for a, b in zip(new, old, strict=True)),
         before=tuple(old),
         after=tuple(new),
@@ -637,14 +642,6 @@ def _row_indices(answer: Answer, names: Sequence[str]) -> dict[tuple[Value, ...]
             raise InvalidParameter("releases", "one of them", _TWICE)
         indices[key] = index
     return indices
-
-
-def _selected_rows(column: Column, indices: Sequence[int]) -> Column:
-    rows = list(column.triples())
-    values, lows, highs = ([rows[index][part] for index in indices] for part in range(3))
-    if not column.has_interval:
-        return Column(column.name, values, kind=column.kind)
-    return Column(column.name, values, lows, highs, kind=column.kind)
 
 
 def _difference(after: Column, before: Column) -> Column:

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
@@ -45,14 +45,20 @@ class Provenance:
 @codec.complete
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What it takes to read the table of an answer: the kinds of its columns, and which of them have intervals."""
+    """What it takes to read the table of an answer: the kinds of its columns, and which of them have intervals.
+
+    `noise` lists those whose intervals cover truncation too; the ends of the part for noise alone are columns then.
+    `open_sides` says of others that truncation may move them further down, up, or both.
+    """
 
     kind: str
     kinds: tuple[tuple[str, Kind], ...]
     intervals: tuple[str, ...]
+    noise: tuple[str, ...] = ()
+    open_sides: Mapping[str, tuple[bool, bool]] = field(default_factory=dict)
 
 
-NAMES = tuple(field.name for field in fields(Provenance))
+NAMES = tuple(part.name for part in fields(Provenance))
 _NOT_FINITE = ("inf", "-inf", "nan")
 
 
@@ -77,10 +83,14 @@ _READ: dict[Kind, tuple[tuple[type, ...], Callable[[Any], Value]]] = {
 def to_json(answer: Released, kind: str) -> str:
     """The table and its provenance as JSON; numbers that are not finite, decimals, days and times are texts."""
     parts = {name: (column.kind, values) for column in answer.columns for name, values in column.parts().items()}
+    for column in answer.columns:
+        parts |= dict(zip(_noise_names(column.name), ((column.kind, end) for end in column.noise or ()), strict=False))
     head = _Head(
         kind,
         tuple((column.name, column.kind) for column in answer.columns),
         tuple(column.name for column in answer.columns if column.has_interval),
+        tuple(column.name for column in answer.columns if column.noise is not None),
+        {column.name: column.open_sides for column in answer.columns if any(column.open_sides)},
     )
     columns = {name: _cells(kind, values) for name, (kind, values) in parts.items()}
     document = {"columns": columns, **codec.write(head, _Head), **_provenance_to_json(answer)}
@@ -107,7 +117,7 @@ def from_json(text: str, kind: str) -> tuple[list[Column], dict[str, Any]]:
         raise InvalidParameter("answer", "the document", f"is not JSON of an {kind}")
     try:
         table = document.pop("columns")
-        head = codec.read(_Head, {field.name: document.pop(field.name) for field in fields(_Head)}, what="answer")
+        head = codec.read(_Head, {part.name: document.pop(part.name) for part in fields(_Head)}, what="answer")
         provenance = codec.read(Provenance, document, what="answer")
         content = {name: getattr(provenance, name) for name in NAMES}
         content |= {name: _promise_of(content[name]) for name in ("guarantee", "cost")}
@@ -122,10 +132,19 @@ def _columns(head: _Head, table: dict[str, Any]) -> list[Column]:
     columns = []
     for name, kind in head.kinds:
         names = [name, f"{name}_low", f"{name}_high"] if name in head.intervals else [name]
-        columns.append(Column(name, *(_values(kind, table.pop(part)) for part in names), kind=kind))
+        parts = [_values(kind, table.pop(part)) for part in names]
+        low, high = (_values(kind, table.pop(part)) if name in head.noise else [] for part in _noise_names(name))
+        sides = head.open_sides.get(name, (False, False))
+        noise = (low, high) if name in head.noise else None
+        columns.append(Column(name, *parts, kind=kind, noise=noise, open_sides=sides))
     if table or not set(head.intervals) <= {column.name for column in columns}:
         raise InvalidParameter("answer", "the document", "has columns that it says nothing about")
     return columns
+
+
+def _noise_names(name: str) -> tuple[str, str]:
+    """The ends of the noise of a column, under names that no column of an answer has."""
+    return f"{name} noise low", f"{name} noise high"
 
 
 def _values(kind: Kind, cells: list[Any]) -> list[Value]:

@@ -6,6 +6,7 @@ import datetime
 import math
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 import numpy as np
@@ -14,6 +15,8 @@ from giveortake.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from giveortake.answers.terms import LeftOut
 
 
 Value: TypeAlias = "int | float | str | bool | datetime.date | datetime.datetime | Decimal | None"
@@ -40,9 +43,24 @@ _MEET: dict[frozenset[Kind], Kind] = {
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Margins:
+    """For each number, how far noise may move it, and how much farther truncation by contribution bounds may.
+
+    None where there is no interval, or nothing is known of what the bounds leave out.
+    """
+
+    noise: tuple[Value, ...]
+    truncation: tuple[Value, ...]
+
+
+@final
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Column:
     """A named column. `low` and `high` are there for estimates, and None for keys and plain columns.
+
+    `noise` are the ends of the part of the intervals that covers noise alone, if they also cover truncation by
+    contribution bounds. `open_sides` says that truncation may move the numbers further down, or up, than they tell.
 
     Values are kept as a tuple of plain Python values, or as a read-only array if a numpy array of numbers or truth
     values was given. A missing value is None. `kind` is found in the values; say it where there may be none.
@@ -56,6 +74,8 @@ class Column:
     low: Values | None
     high: Values | None
     kind: Kind
+    noise: tuple[Values, Values] | None
+    open_sides: tuple[bool, bool]
 
     def __init__(
         self,
@@ -65,13 +85,15 @@ class Column:
         high: Listed | None = None,
         *,
         kind: Kind = "nothing",
+        noise: tuple[Listed, Listed] | None = None,
+        open_sides: tuple[bool, bool] = (False, False),
     ) -> None:
         if not name or not hasattr(name, "encode"):
             raise InvalidParameter("name", name, "is not the name of a column")
         stored = _stored_values(name, values)
         if (low is None) != (high is None):
             raise InvalidParameter(name, "one end", "is not an interval", hint="give both low and high, or neither")
-        ends = [None if end is None else _stored_values(name, end) for end in (low, high)]
+        ends = [None if end is None else _stored_values(name, end) for end in (low, high, *(noise or ()))]
         kinds = {kind, kind_of(name, stored), *(kind_of(name, end) for end in ends if end is not None)}
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "values", stored)
@@ -83,6 +105,12 @@ class Column:
                 raise InvalidParameter(name, len(end), f"ends do not match {len(stored)} values")
         if ends[0] is not None and ends[1] is not None:
             _require_order(name, ends[0], ends[1])
+        inner = ends[2:]
+        for below, above in pairwise([ends[0], *inner, ends[1]] if inner else []):
+            if below is not None and above is not None:
+                _require_order(name, below, above)
+        object.__setattr__(self, "noise", tuple(inner) or None)
+        object.__setattr__(self, "open_sides", open_sides)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -103,6 +131,50 @@ class Column:
         """For each value, how far the farther end of its interval is; None without an interval."""
         return tuple(margin(*row) for row in self.triples())
 
+    @property
+    def apart(self) -> Margins:
+        """The two parts of every margin: noise, and truncation by contribution bounds."""
+        low, high = (self.low, self.high) if self.noise is None else self.noise
+        if low is None or high is None:
+            return Margins((None,) * len(self), (None,) * len(self))
+        lows, highs = plain(low), plain(high)
+        noise = tuple(map(margin, plain(self.values), lows, highs))
+        if any(self.open_sides):
+            return Margins(noise, (None,) * len(self))
+        whole = ((low, high) for _, low, high in self.triples())
+        return Margins(noise, tuple(_farther(*row) for row in zip(lows, highs, whole, strict=True)))
+
+    def truncated(self, left_out: LeftOut | None, least: float = 0.0, most: float = 1.0) -> Column:
+        """The column of numbers from which caps left rows out, each of which adds from `least` to `most`.
+
+        Intervals hold the numbers of all rows, if a limit is known of those left out, or are open on their side.
+        """
+        if left_out is None or left_out.rows == 0 or self.low is None or self.high is None:
+            return self
+        if left_out.rows is None:
+            return Column(self.name, self.values, self.low, self.high, kind=self.kind, open_sides=(least < 0, most > 0))
+        below, above = left_out.rows * min(least, 0.0), left_out.rows * max(most, 0.0)
+        low, high = np.asarray(self.low) + below, np.asarray(self.high) + above
+        return Column(self.name, self.values, low, high, kind=self.kind, noise=(self.low, self.high))
+
+    def selected(self, indices: Sequence[int]) -> Column:
+        """The column with some of its rows."""
+
+        def chosen(values: Values | None) -> Any:
+            if values is None or isinstance(values, np.ndarray):
+                return None if values is None else values[list(indices)]
+            return [values[index] for index in indices]
+
+        return Column(
+            self.name,
+            chosen(self.values),
+            chosen(self.low),
+            chosen(self.high),
+            kind=self.kind,
+            noise=None if self.noise is None else (chosen(self.noise[0]), chosen(self.noise[1])),
+            open_sides=self.open_sides,
+        )
+
     def triples(self) -> Iterator[tuple[Value, Value, Value]]:
         """Value, low and high of each row; None where there is no interval."""
         nothing = (None,) * len(self)
@@ -119,7 +191,13 @@ class Column:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Column):
             return NotImplemented
-        return self.name == other.name and _same(list(self.triples()), list(other.triples()))
+        if (self.name, self.open_sides, self.noise is None) != (other.name, other.open_sides, other.noise is None):
+            return False
+        mine, theirs = (
+            [column.values, *(end for end in (column.low, column.high, *(column.noise or ())) if end is not None)]
+            for column in (self, other)
+        )
+        return len(mine) == len(theirs) and _same(list(map(plain, mine)), list(map(plain, theirs)))
 
     def __hash__(self) -> int:
         return hash((self.name, len(self)))
@@ -159,6 +237,12 @@ def margin(value: Value, low: Value, high: Value) -> Value:
         return None
     middle, below, above = (number if isinstance(number, int | float) else float(number) for number in numbers)  # type: ignore[arg-type]  # (numbers, by their kind)
     return max(above - middle, middle - below)
+
+
+def _farther(low: Value, high: Value, whole: tuple[Value, Value]) -> Value:
+    """How much farther the wider of two intervals reaches."""
+    sides = margin(high, high, whole[1]), margin(low, whole[0], low)
+    return None if None in sides else max(sides)  # type: ignore[type-var]  # (numbers)
 
 
 def _stored_values(name: str, values: Listed) -> Values:

@@ -207,6 +207,7 @@ def _cell(content: str) -> str:
 _MOST_ROWS = 20
 _FARTHEST = 10**300
 FOR_NOISE = " for the noise; they do not cover truncation by caps"
+FOR_ALL_ROWS = " for all rows; they cover truncation by caps"
 _BAR = (
     "position:relative;display:inline-block;width:120px;height:9px;background:#eee;vertical-align:middle;margin:0 8px"
 )
@@ -217,7 +218,7 @@ def as_text(answer: Released) -> str:
     lines = head_lines(answer, _MOST_ROWS)
     hidden = len(answer) - _MOST_ROWS
     lines += [f"… {counted(hidden, 'more row')}"] if hidden > 0 else []
-    return "\n".join([*lines, " · ".join(facts(answer, at_length=True)), *notes(answer)])
+    return "\n".join([*lines, " · ".join(facts(answer)), *notes(answer)])
 
 
 def head_lines(answer: Released, rows: int) -> list[str]:
@@ -254,7 +255,7 @@ def _footer(answer: Released, rows: int) -> list[str]:
     """What stands below the first rows: how many more there are, the facts, the promise and the notes."""
     hidden = [f"… {counted(len(answer) - rows, 'more row')}"] if len(answer) > rows else []
     promise = [] if answer.guarantee is None else [str(answer.guarantee)]
-    return [*hidden, " · ".join(facts(answer, at_length=True)), *promise, *notes(answer)]
+    return [*hidden, " · ".join(facts(answer)), *promise, *notes(answer)]
 
 
 def aligned(rows: Sequence[Sequence[str]], justify: Callable[[str, int], str] = str.ljust) -> list[str]:
@@ -376,12 +377,17 @@ def _align(column: Column) -> Literal["left", "right"]:
     return "right" if column.kind in NUMBERS else "left"
 
 
-def facts(answer: Released, *, at_length: bool = False) -> list[str]:
-    """How many rows there are, how sure they are, what they cost; with `at_length` what intervals do not cover."""
+def facts(answer: Released) -> list[str]:
+    """How many rows there are, which rows of the table their numbers are about, how sure they are, what they cost."""
     facts = [counted(len(answer), "row")]
-    if any(column.has_interval for column in answer.columns):
+    estimates = [column for column in answer.columns if column.has_interval]
+    if any(any(column.open_sides) for column in estimates):
+        numbers = "these numbers" if len(answer) * len(estimates) > 1 else "this number"
+        caps = "some rows of a person" if answer.caps is None else answer.caps
+        facts.append(f"of {caps}; more rows are not in {numbers}")
+    if estimates:
         together = "each" if answer.confidence.over == "cell" else "all together"
-        scope = FOR_NOISE if at_length and (answer.caps is not None or caps_of(answer) is not None) else ""
+        scope = FOR_ALL_ROWS if any(column.noise is not None for column in estimates) else ""
         facts.append(f"intervals hold with {percent(answer.confidence)} {together}{scope}")
     if answer.cost is not None:
         cost = answer.cost
@@ -468,7 +474,7 @@ def as_markdown(answer: Released) -> str:
     ]
     lines = [[escaped(printable(column.name)) for column in answer.columns], rule, *zip(*cells, strict=True)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    below = "  \n".join(escaped(line) for line in [" · ".join(facts(answer, at_length=True)), *notes(answer)])
+    below = "  \n".join(escaped(line) for line in [" · ".join(facts(answer)), *notes(answer)])
     return f"{table}\n\n{below}\n"
 
 

@@ -239,6 +239,9 @@ def _cap(name: str, value: Number | None) -> int | None:
     return cap
 
 
+_TRUNCATION = Fraction(1, 5)  # of the chance that an interval misses
+
+
 @final
 @codec.complete
 @dataclass(frozen=True, slots=True)
@@ -276,7 +279,8 @@ class LeftOut:
     The bounds of all caps hold together with `confidence`. `estimate` guesses who is hidden by the noise of the
     profile, and `likely` is a guess that is hardly too low. Where nothing is known all of them are None, and `why` says
     why. `high` is 1 where only a public maximum of rows a person could bound it. `profiled` says whether there is a
-    profile at all, `lines` has other caps to compare.
+    profile at all, `lines` has other caps to compare. `rows` is an upper limit of the rows that are left out, of the
+    table or of any part of it, which intervals include; None if none is known.
     """
 
     low: float | None
@@ -287,9 +291,22 @@ class LeftOut:
     profiled: bool = True
     lines: tuple[CapLine, ...] = ()
     likely: float | None = None
+    rows: int | None = None
 
     def __repr__(self) -> str:
         return f"<LeftOut: {self}>"
+
+    @classmethod
+    def confidence_beside(cls, confidence: Fraction) -> Fraction:
+        """With which the limits hold where intervals have a confidence: they take a fifth of the chance to miss."""
+        return 1 - (1 - confidence) * _TRUNCATION
+
+    @classmethod
+    def confidence_of_noise(cls, left_out: LeftOut | None, confidence: Confidence) -> Confidence:
+        """With which noise has to be covered: the limits take their part, where there are any, by the union bound."""
+        if left_out is None or not left_out.rows:
+            return confidence
+        return Confidence(1 - (1 - confidence) * (1 - _TRUNCATION), confidence.over, confidence.cells)
 
     @property
     def is_known(self) -> bool:

@@ -36,18 +36,19 @@ from giveortake.mechanisms import additive as tails
 from giveortake.mechanisms.mechanism import BoundedIntegers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
     from giveortake.compile.intervals import RunningTotals
-    from giveortake.compile.measures import Combined
+    from giveortake.compile.measures import Combined, Measure, RowRange
     from giveortake.compile.windows import AnswerRows
 
 
 Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 _INT64 = 1 << 62
+_OF_DIVISOR = 1 / 8  # of the probability to miss, for the least divisor of a quotient over all rows
 _GREATEST = 2**400  # constant in an answer: doubles hold it times any noisy sum
 
 
@@ -75,6 +76,10 @@ class _Formula(ABC):
     def bound(self, rows: AnswerRows) -> Formula:
         """The formula with the rows of the answer; most formulas need only their own row, and stay as they are."""
         return self
+
+    def open_sides(self, measures: Sequence[Measure]) -> tuple[bool, bool]:
+        """Whether rows that contribution bounds leave out may make the number less, or greater."""
+        return True, True
 
     @property
     def counts(self) -> bool:
@@ -119,7 +124,11 @@ class Linear(_Formula):
         return Linear(weights, self.constant * factor, self.whole and factor.denominator == 1)
 
     def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
-        return _linear(self, measures, miss, size)
+        return _widened(_linear(self, measures, miss, size), *truncation(self, measures), whole=self.whole)
+
+    def open_sides(self, measures: Sequence[Measure]) -> tuple[bool, bool]:
+        least, most = _row_range([(weight, measures[index].of_row) for index, weight in self.weights.items()])
+        return least < 0, most > 0
 
     def margin(self, measures: Mapping[int, Combined], miss: float, number: float | None) -> float:
         half = margin(self, measures, miss)
@@ -161,8 +170,34 @@ class Ratio(_Formula):
         high = math.inf if self.high is None else float(self.high)
         indices = sorted({*self.over.weights, *self.under.weights})
         parts = [(measures[index], _weight(self.over, index), _weight(self.under, index)) for index in indices]
-        value, *ends = Acceptance(over, under, parts, miss).interval(low, high, float(self.slack))
-        return Evaluated(value, *ends)
+        is_truncated = any(measures[index].truncated is not None for index in indices)
+        own_miss = miss * (1 - _OF_DIVISOR) if is_truncated else miss
+        value, *ends = Acceptance(over, under, parts, own_miss).interval(low, high, float(self.slack))
+        estimates = Evaluated(value, *ends)
+        return self._of_all_rows(estimates, measures, miss, size) if is_truncated else estimates
+
+    def _of_all_rows(self, estimates: Evaluated, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+        """The intervals of the quotient over all rows, from that over the rows that count.
+
+        Guarantee: let the rows that count have the quotient m and the divisor N, and those left out o and n, n at most
+        the limit U. As every row by itself has a quotient between `low` and `high`, o lies between low·n and high·n,
+        and (N·m + o) / (N + n) is farthest from m at n = U and the least N there may be. The intervals of m and N hold
+        together (union bound). Without such bounds, those of both parts over all rows are divided.
+        """
+        if self.low is None or self.high is None:
+            ends = (floats(part.evaluate(measures, miss / 2, size)) for part in (self.over, self.under))
+            whole = _over(*ends)
+            return Evaluated(
+                estimates.values, np.fmin(whole.low, estimates.values), np.fmax(whole.high, estimates.values)
+            )
+        rows = truncation(self.under, measures)[1]
+        least = np.asarray(_linear(self.under, measures, miss * _OF_DIVISOR, size).low, dtype=np.float64)
+        part = rows / (np.maximum(least, 0.0) + rows) if rows else np.zeros(size)
+        return Evaluated(
+            estimates.values,
+            estimates.low + part * (float(self.low) - estimates.low),
+            estimates.high + part * (float(self.high) - estimates.high),
+        )
 
     def margin(self, measures: Mapping[int, Combined], miss: float, number: float | None) -> float | None:
         return None if number is None else self._margin(measures, miss, number)
@@ -234,6 +269,39 @@ class Evaluated:
     values: npt.NDArray[Any]
     low: npt.NDArray[Any]
     high: npt.NDArray[Any]
+
+
+def truncation(formula: Linear, measures: Mapping[int, Combined]) -> tuple[float, float]:
+    """How far rows that contribution bounds leave out may move a linear formula below and above what counts.
+
+    Guarantee: bounds multiply what a person adds to a group by one factor, or leave rows out, so that the rest is that
+    of rows that add up to no more than the limit; any of them may be in this group, or in another.
+    """
+    limits = [measures[index].truncated for index in formula.weights]
+    known = [(weight, limit) for weight, limit in zip(formula.weights.values(), limits, strict=True) if limit]
+    if not known:
+        return 0.0, 0.0
+    least, most = _row_range([(weight, limit.of_row) for weight, limit in known])
+    rows = known[0][1].rows
+    return rows * float(least), rows * float(most)
+
+
+def _row_range(rows: Iterable[tuple[Fraction, RowRange]]) -> tuple[Fraction, Fraction]:
+    """The least and the most that one row may add to a linear formula; it may also add nothing."""
+    totals: dict[object, list[Fraction]] = {}
+    for weight, row in rows:
+        total = totals.setdefault(row.source, [Fraction(0)] * 3)
+        for index, amount in enumerate((row.without, row.low, row.high)):
+            total[index] += weight * amount
+    least, most = (sum(map(pick, totals.values()), Fraction(0)) for pick in (min, max))
+    return min(least, Fraction(0)), max(most, Fraction(0))
+
+
+def _widened(estimates: Evaluated, below: float, above: float, *, whole: bool) -> Evaluated:
+    if not below and not above:
+        return estimates
+    steps = (math.floor(below), math.ceil(above)) if whole else (below, above)
+    return Evaluated(estimates.values, estimates.low + steps[0], estimates.high + steps[1])
 
 
 def margin(formula: Linear, measures: Mapping[int, Combined], miss: float) -> float:

@@ -301,6 +301,7 @@ class RunningTotals:
     width: float
     high: float
     whole: bool
+    truncated_rows: float = 0  # at most; the interval holds the quantile of all rows
 
     def band(self, quantile: Fraction, miss: float) -> tuple[Floats, Floats, Floats]:
         """Low, value and high of a quantile, for every key: the hull of all bins that may hold it.
@@ -309,7 +310,8 @@ class RunningTotals:
         D(a) ≤ 0 ≤ D(b). It is left out only if the estimate of D(a) is above zero, or that of D(b) below, by more than
         its own noise is with probability miss/2 on that side. So the bin of the true quantile is left out with
         probability at most `miss`, whatever the values are. D is not above zero at the lowest border and not below at
-        the highest one, whatever the noise says.
+        the highest one, whatever the noise says. Of at most U values that contribution bounds left out, u lie below v
+        and t in all: they add u − q·t to D, which is between −q·U and (1−q)·U, and so much farther the tests reach.
         """
         q = float(quantile)
         reach = self._reach(quantile, miss)
@@ -325,7 +327,8 @@ class RunningTotals:
         """The first bin that may hold the quantile, the place where the estimate crosses zero, and the last bin."""
         totals = self.strategy.running_totals(self.released[start : start + _KEYS_AT_ONCE]) * self.unit
         difference = totals - q * totals[:, -1:]
-        not_above, not_below = difference <= reach, difference >= -reach
+        above, below = q * self.truncated_rows, (1 - q) * self.truncated_rows
+        not_above, not_below = difference <= reach + above, difference >= -reach - below
         not_above[:, 0], not_below[:, -1] = True, True
         possible = not_above[:, :-1] & not_below[:, 1:]
         size = possible.shape[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import repeat
@@ -21,7 +22,7 @@ from giveortake.engines import KeyColumn, Keys
 from giveortake.engines.runtime import failure, own_work
 from giveortake.errors import InvalidParameter, QueryRefused, Unprovable
 from giveortake.mechanisms import Laplace
-from giveortake.plan import Measured, identity
+from giveortake.plan import AggregateKind, Measured, identity
 from giveortake.plan.describe import described
 from giveortake.plan.expressions import MOST_KEYS
 from giveortake.privacy import ApproxDP, GaussianDP, events
@@ -374,6 +375,54 @@ def prepared(
     rows_count = not all(isinstance(measure, PersonCount) for measure in measures)
     binding = stability.binding_caps(caps, question.relation, rows_count=rows_count)
     return Prepared(question, caps, keys, discovered, stability, chosen, binding)
+
+
+def needed_caps(question: Question, caps: Caps, maxima: Caps, neighbours: Neighbours) -> Caps:
+    """The caps without those that lower no noise: they would only take rows away. The custodian's `maxima` stay.
+
+    Guarantee: without such a cap every sensitivity, every domain and every number of groups is what it was with it, so
+    that the noise and the price are. It is decided by the question and the schema.
+    """
+    noise = _noise_under(question, caps, neighbours)
+    if noise is None:
+        return caps
+    for fewer in _with_one_cap_less(question, caps, maxima):
+        if _noise_under(question, fewer, neighbours) == noise:
+            return needed_caps(question, fewer, maxima, neighbours)
+    return caps
+
+
+def _with_one_cap_less(question: Question, caps: Caps, maxima: Caps) -> Iterator[Caps]:
+    """Caps in which one is gone, or is the custodian's maximum."""
+    tables = dict.fromkeys(scan.table.name for scan in question.relation.scans())
+    rows = {table: most for table in tables if (most := caps.rows_in(table)) is not None}
+    for table, cap in rows.items():
+        if maxima.rows_in(table) != cap:
+            others = {**rows, table: maxima.rows_in(table)}
+            left = {name: most for name, most in others.items() if most is not None}
+            yield replace(caps, rows_per_person=left or None)
+    for name in ("groups_per_person", "rows_per_group"):
+        if getattr(caps, name) != getattr(maxima, name):
+            yield replace(caps, **{name: getattr(maxima, name)})
+
+
+def _noise_under(question: Question, caps: Caps, neighbours: Neighbours) -> object:
+    """All that noise and price follow from; None if the caps bound too little."""
+    try:
+        question = capped(question, caps)
+        schema, aggregates = question.relation.schema, question.aggregates()
+        keys = [domain.keys() for domain in question.key_domains()]
+        known = None if any(values is None for values in keys) else math.prod(len(values or ()) for values in keys)
+        stability = Stability.of(question, caps, neighbours, known)
+        is_of_persons = all(aggregate.kind is AggregateKind.COUNT_PERSONS for aggregate in aggregates)
+        return (
+            known,
+            stability.touched if question.keys else 1,
+            stability.of_persons(1) if is_of_persons else (stability.sensitivity(0, 1), stability.of_distinct()),
+            [expression.domain(schema) for aggregate in aggregates for expression in aggregate.expressions],
+        )
+    except QueryRefused:
+        return None
 
 
 def _dearest(parts: Sequence[Event]) -> Event:

@@ -115,9 +115,35 @@ class Decided:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class RowRange:
+    """What one row may add to a measure: so much `without` a value, else from `low` to `high`, as its value goes.
+
+    Measures of one `source` follow the same value: they are at the same end together.
+    """
+
+    source: object
+    without: Fraction
+    low: Fraction
+    high: Fraction
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """At most how many rows contribution bounds leave out of all groups together, and what each may add."""
+
+    rows: float
+    of_row: RowRange
+
+
+@final
 @dataclass(frozen=True, slots=True, eq=False)
 class Combined:
-    """The combined releases of one measure, in units of its values, and the noise that is left."""
+    """The combined releases of one measure, in units of its values, and the noise that is left.
+
+    With `truncated`, intervals hold the number of the table without contribution bounds.
+    """
 
     values: Floats
     tails: tuple[Tail, ...]
@@ -126,6 +152,7 @@ class Combined:
     noise: RoundedNoise | None = None
     distribution: RunningTotals | None = None
     decided: Decided | None = None
+    truncated: Truncated | None = None
 
     def whole_margin(self, miss: float) -> int:
         """The exact margin of whole numbers that were released once."""
@@ -133,13 +160,28 @@ class Combined:
         return self.noise.margin(1 - Fraction(miss))
 
 
-def combined(measures: Sequence[Measure], releases: Sequence[Release], miss: float = 0.05) -> Mapping[int, Combined]:
+def combined(
+    measures: Sequence[Measure], releases: Sequence[Release], miss: float = 0.05, *, truncated_rows: float = 0
+) -> Mapping[int, Combined]:
     """For each measure, the average of its releases, weighted by their inverse variances.
+
+    With `truncated_rows`, an upper limit of the rows that contribution bounds leave out, intervals hold the numbers of
+    all rows.
 
     Guarantee of accuracy: no release widens the interval, at this `miss`, of the average of those before it, nor is one
     worth less than it would be alone: which are averaged is chosen by the laws of their noises, and by no number drawn.
     """
-    return {index: _combined(measure, index, releases, miss) for index, measure in enumerate(measures)}
+    averages = {index: _combined(measure, index, releases, miss) for index, measure in enumerate(measures)}
+    if not truncated_rows:
+        return averages
+    return {
+        index: replace(
+            average,
+            truncated=Truncated(truncated_rows, measures[index].of_row),
+            distribution=average.distribution and replace(average.distribution, truncated_rows=truncated_rows),
+        )
+        for index, average in averages.items()
+    }
 
 
 def without_data(measures: Sequence[Measure], noises: Sequence[RoundedNoise]) -> Mapping[int, Combined]:
@@ -264,6 +306,11 @@ class Measure(ABC):
         """The name in recipes."""
 
     @property
+    @abstractmethod
+    def of_row(self) -> RowRange:
+        """What one row may add to it."""
+
+    @property
     def joined(self) -> bool:
         """Whether it is released in one vector with the measure before it, at no further price."""
         return False
@@ -371,6 +418,12 @@ class MeasureOfSteps(MeasureOfValues):
     def granularity(self) -> Fraction:
         return self.quantum.granularity / self.fineness
 
+    @property
+    def of_row(self) -> RowRange:
+        quantum = self.quantum
+        ends = (steps * quantum.granularity for steps in (quantum.least, quantum.most))
+        return RowRange(self.expression, Fraction(0), *ends)
+
     def ask(self, inquiry: Inquiry, index: int) -> None:
         inquiry.add_summand(index, Summand("sum", self.expression, self.quantum, self.fineness))
 
@@ -389,6 +442,10 @@ class RowCount(_Counted):
         fine = fineness_of(stability)
         return cls(*stability.sensitivity(0, fine), fine)
 
+    @property
+    def of_row(self) -> RowRange:
+        return RowRange(None, Fraction(1), Fraction(1), Fraction(1))
+
 
 @final
 @stored("values")
@@ -403,6 +460,10 @@ class ValueCount(_CountedValues):
         """The number of values in a question with the given stability."""
         fine = fineness_of(stability)
         return cls(*stability.sensitivity(0, fine), expression, fine)
+
+    @property
+    def of_row(self) -> RowRange:
+        return RowRange(self.expression, Fraction(0), Fraction(1), Fraction(1))
 
     def ask(self, inquiry: Inquiry, index: int) -> None:
         inquiry.add_summand(index, Summand("values", self.expression, fineness=self.fineness))
@@ -421,6 +482,10 @@ class PersonCount(_Counted):
         """The number of persons in a question with the given stability; without groups everybody counts in full."""
         fine = fineness_of(stability) if stability.grouped else 1
         return cls(*stability.of_persons(fine), fine)
+
+    @property
+    def of_row(self) -> RowRange:
+        return RowRange("person", Fraction(0), Fraction(0), Fraction(1))
 
 
 @final
@@ -473,6 +538,10 @@ class DistinctCount(MeasureOfValues):
     @property
     def granularity(self) -> Fraction:
         return Fraction(1)
+
+    @property
+    def of_row(self) -> RowRange:
+        return RowRange(("distinct", self.expression), Fraction(0), Fraction(0), Fraction(1))
 
     def ask(self, inquiry: Inquiry, index: int) -> None:
         inquiry.add(index, engines.Distinct(inquiry.relation, inquiry.keys, self.expression, inquiry.bounding))
@@ -565,6 +634,10 @@ class PrefixSums(_CountedValues):
 
     kind: ClassVar[str] = "prefix sums"
     averages: ClassVar[bool] = False
+
+    @property
+    def of_row(self) -> RowRange:
+        return RowRange(self.expression, Fraction(0), Fraction(1), Fraction(1))
 
     @classmethod
     def within(cls, stability: Stability, expression: Expression, domain: Domain, *, pure: bool) -> PrefixSums:
@@ -667,6 +740,10 @@ class MissingCount(_CountedValues):
     @property
     def name(self) -> str:
         return f"rows without a value {self.of_what}"
+
+    @property
+    def of_row(self) -> RowRange:
+        return RowRange(self.expression, Fraction(1), Fraction(0), Fraction(0))
 
     def ask(self, inquiry: Inquiry, index: int) -> None:
         missing = Call("case", (Call("is_null", (self.expression,)), Constant(1), Constant(None)))

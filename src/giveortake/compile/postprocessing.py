@@ -16,6 +16,7 @@ import numpy as np
 from giveortake.answers import Answer, Column
 from giveortake.answers.answer import Remark
 from giveortake.answers.render import number_text
+from giveortake.answers.terms import LeftOut
 from giveortake.compile.design import Measures
 from giveortake.compile.formulas import Ratio
 from giveortake.compile.measures import combined
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from giveortake.answers.column import Kind as Face
-    from giveortake.answers.terms import Confidence, LeftOut
+    from giveortake.answers.terms import Confidence
     from giveortake.compile.measurement import Measurement
     from giveortake.compile.measures import Combined, Release
     from giveortake.engines import Keys
@@ -83,7 +84,9 @@ def answer_of(
         guarantee = together([*circumstances.promised, cost])
         numbers, _, _ = str(guarantee).partition(":")  # without the sentence
         joint = (f"together with what it refines, it keeps {numbers}",)
-    columns = answer_columns(measurement, keys, releases, circumstances.confidence, limit)
+    columns = answer_columns(
+        measurement, keys, releases, circumstances.confidence, limit, left_out=circumstances.left_out
+    )
     selections = [] if measurement.selection is None else [measurement.selection.mechanism.citation]
     return Answer(
         columns,
@@ -114,15 +117,26 @@ def answer_of(
 
 
 def answer_columns(
-    measurement: Measurement, keys: Keys, releases: Sequence[Release], confidence: Confidence, limit: int | None = None
+    measurement: Measurement,
+    keys: Keys,
+    releases: Sequence[Release],
+    confidence: Confidence,
+    limit: int | None = None,
+    *,
+    left_out: LeftOut | None = None,
 ) -> list[Column]:
     """The columns computed from all releases of the same measures, keys first or in the stated order.
 
-    `limit` is a maximum of rows, in addition to that of the question.
+    `limit` is a maximum of rows, in addition to that of the question. `left_out` tells how many rows contribution
+    bounds may leave out, in all groups together, except with a part of the probability to miss. Intervals hold the
+    numbers of all rows then, and the rest of that probability is for the noise. If nothing is known of these rows,
+    intervals hold the numbers of the rows that count, and are open on the side of the others.
     """
     rows = keys.rows()
-    miss = confidence.miss(len(rows) * len(measurement.formulas))
+    left_out_rows = 0 if left_out is None else left_out.rows
+    miss = LeftOut.confidence_of_noise(left_out, confidence).miss(len(rows) * len(measurement.formulas))
     measures = combined(measurement.measures, releases, miss)
+    of_all_rows = combined(measurement.measures, releases, miss, truncated_rows=left_out_rows) if left_out_rows else {}
     columns = _key_columns(measurement.question, keys, rows)
     measured = list(measurement.measures)
     formulas = Measures(measurement.question, measurement.stability, measurement.is_pure, measured, measurement.basis)
@@ -134,9 +148,19 @@ def answer_columns(
     by_noise = measurement.selection is not None or bool(aggregates_in(measurement.question.having))
     answered = AnswerRows(names, rows, row_mask, by_noise)
     for name, formula in measurement.formulas:
-        estimates = formula.bound(answered).evaluate(measures, miss, len(rows))
-        ends = (_listed(estimates.low), _listed(estimates.high)) if formula.has_interval else (None, None)
-        columns.append(Column(name, _listed(estimates.values), *ends))
+        bound_formula = formula.bound(answered)
+        estimates = bound_formula.evaluate(measures, miss, len(rows))
+        if not formula.has_interval:
+            columns.append(Column(name, _listed(estimates.values)))
+            continue
+        ends = (_listed(estimates.low), _listed(estimates.high))
+        if of_all_rows:
+            whole = bound_formula.evaluate(of_all_rows, miss, len(rows))
+            widest = (np.fmin(estimates.low, whole.low), np.fmax(estimates.high, whole.high))
+            columns.append(Column(name, _listed(estimates.values), *map(_listed, widest), noise=ends))
+        else:
+            sides = (False, False) if left_out_rows == 0 else formula.open_sides(measurement.measures)
+            columns.append(Column(name, _listed(estimates.values), *ends, open_sides=sides))
     row_indices = np.flatnonzero(row_mask).tolist()
     for order in reversed(measurement.question.order):
         if order.by is None:
@@ -148,7 +172,7 @@ def answer_columns(
     for most in (measurement.question.limit, limit):
         row_indices = row_indices if most is None else row_indices[:most]
     if row_indices != list(range(len(rows))):
-        columns = [_rows_of(column, row_indices) for column in columns]
+        columns = [column.selected(row_indices) for column in columns]
     by_name = {column.name: column for column in columns}
     return [by_name[name] for name in measurement.question.columns or tuple(by_name)]
 
@@ -162,7 +186,7 @@ def known_columns(question: Question, keys: Keys) -> list[Column]:
     for order in reversed(question.order):
         row_indices = in_order(_present(by_name[order.column]), row_indices, order)
     row_indices = row_indices if question.limit is None else row_indices[: question.limit]
-    return [_rows_of(by_name[name], row_indices) for name in question.columns or tuple(by_name)]
+    return [by_name[name].selected(row_indices) for name in question.columns or tuple(by_name)]
 
 
 def _key_columns(question: Question, keys: Keys, rows: list[tuple[Value, ...]]) -> list[Column]:
@@ -173,15 +197,6 @@ def _key_columns(question: Question, keys: Keys, rows: list[tuple[Value, ...]]) 
         )
         for column_index, column in enumerate(keys.columns)
     ]
-
-
-def _rows_of(column: Column, row_indices: list[int]) -> Column:
-    ends = [None if end is None else _values_at(end, row_indices) for end in (column.low, column.high)]
-    return Column(column.name, _values_at(column.values, row_indices), ends[0], ends[1], kind=column.kind)
-
-
-def _values_at(values: Any, row_indices: list[int]) -> Any:
-    return values[row_indices] if isinstance(values, np.ndarray) else [values[row_index] for row_index in row_indices]
 
 
 def _listed(values: Any) -> Any:

@@ -59,6 +59,11 @@ class CustodianCaps:
             )
         return cls(_in_tables(caps, tables), tuple(tables), role == "maximum", of_persons)
 
+    @property
+    def maxima(self) -> Caps:
+        """The caps that no question may exceed, and that hold even where they lower no noise."""
+        return self.caps if self.are_maxima else Caps()
+
     def __str__(self) -> str:
         if not self.caps.stated:
             return "no caps: each question says how much of a person counts"

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 
-from giveortake.compile.formulas import Evaluated, Formula, Linear, OverRows, floats, whole
+from giveortake.compile.formulas import Evaluated, Formula, Linear, OverRows, floats, truncation, whole
 from giveortake.compile.intervals import sum_margins
 from giveortake.plan.question import RANKED, SHIFTED
 
@@ -130,9 +130,10 @@ class WindowOf(OverRows):
         counts = groups.totals((~np.isnan(cells.values)).astype(np.float64))
         if exact and isinstance(self.argument, Linear):
             half, alone = sum_margins(self.argument, measures, counts, miss), counts == 1
+            below, above = truncation(self.argument, measures)  # of all rows together
             low, high = (
-                np.where(alone, groups.totals(cells.low), totals - half),
-                np.where(alone, groups.totals(cells.high), totals + half),
+                np.where(alone, groups.totals(cells.low), totals - half + below),
+                np.where(alone, groups.totals(cells.high), totals + half + above),
             )
         else:
             low, high = groups.totals(cells.low), groups.totals(cells.high)
@@ -186,7 +187,8 @@ class ShareOf(OverRows):
             sums = [groups.totals(own.values)]
             other_rows = groups.totals(np.ones(size)) - 1
             half = sum_margins(self.over, measures, other_rows, miss * (1 - _OWN_SHARE))
-            low, high = sums[0] - own.values - half, sums[0] - own.values + half
+            below, above = truncation(self.over, measures)
+            low, high = sums[0] - own.values - half + below, sums[0] - own.values + half + above
         factor = float(self.factor)
         ends = [
             _share(np.maximum(own.low, 0.0), np.maximum(high, 0.0), 0.0),

@@ -596,25 +596,27 @@ def profiles(
 ) -> list[tuple[Any, str, Any]]:
     """The name, the id and the stored answer of each profile of this version, the newest first.
 
-    With `before`, only those paid for before that entry.
+    With `before`, only those paid for before that entry. A profile that the custodian paid for is everybody's.
 
-    Guarantee: one is found only if every level that the asker draws on has paid for it. What is made of a profile is
-    post-processing for those levels, and for no other.
+    Guarantee: any other is found only if every level that the asker draws on has paid for it. What is made of a profile
+    is post-processing for those levels, and for no other. The custodian's own is charged to the population, published
+    to all who may ask, and so part of what everybody knows.
     """
     state = transaction.state
     table = state.dataset_for(dataset, analyst)  # first, so that nobody learns whether others have a profile
-    own = {level.number for level in levels_of(state, table, analyst)}
+    levels = {buyer: {level.number for level in levels_of(state, table, buyer)} for buyer in {None, analyst}}
     profiles_by_answer: dict[int, tuple[Any, str, Any]] = {}
     for number in reversed(state.numbers("profile", dataset)):
         reserved = state.reservation(number)
-        if analyst is not None and reserved.analyst != analyst:
+        if analyst is not None and reserved.analyst not in levels:
             continue  # nobody learns of another's reservation of the same profile
-        release = state.release(analyst, dataset, reserved.measurement)
+        buyer = analyst if analyst is None else reserved.analyst
+        release = state.release(buyer, dataset, reserved.measurement)
         is_early = before is None or (release is not None and release.answer < before)
         if (
             reserved.version == version
             and release is not None
-            and own <= release.levels
+            and levels[buyer] <= release.levels
             and release.answer not in profiles_by_answer
             and is_early
         ):

@@ -497,7 +497,7 @@ def _caption(answer: Any, *, rows: bool = True) -> list[str]:
     """How many rows there are, how sure they are, and how much of a person counts."""
     caps = caps_of(answer)
     caption_notes = [note for note in notes(answer) if "nothing was charged" not in note]  # which is about one call
-    sure = facts(answer, at_length=True)[not rows :]
+    sure = facts(answer)[not rows :]
     return [
         " · ".join(sure),
         *([] if caps is None or any(caps in note for note in caption_notes) else [caps]),

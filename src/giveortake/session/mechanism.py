@@ -15,7 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 from giveortake.caching import Cache
-from giveortake.compile.measurement import prepared
+from giveortake.compile.measurement import needed_caps, prepared
 from giveortake.errors import AccessDenied, BudgetExceeded, LedgerMismatch, NotFound, QueryRefused
 from giveortake.privacy import ApproxDP
 from giveortake.session.pricing import price
@@ -93,6 +93,7 @@ class PreparedQuestions:
         self._disk_cache = disk_cache
         self._read: LRUCache[Read] = LRUCache()
         self._prepared: LRUCache[PreparedQuestion] = LRUCache()
+        self._needed: LRUCache[tuple[Question, Caps]] = LRUCache()
 
     def read(self, text: str, read: Callable[[], Read]) -> Read:
         """The reading of a text, from a cache or by `read`."""
@@ -100,6 +101,10 @@ class PreparedQuestions:
             return read()  # which refuses it
         disk_cache = self._disk_cache
         return self._read.get(text, read if disk_cache is None else lambda: disk_cache.read(text, read))
+
+    def needed_caps(self, question: Question, caps: Caps, needed: Callable[[], Caps]) -> Caps:
+        """The caps without needless ones, cached like what is prepared."""
+        return self._needed.get((id(question), repr(caps)), lambda: (question, needed()))[1]
 
     def prepared(
         self, question: Question, caps: Caps, prepare: Callable[[], Prepared], *, pure: bool
@@ -281,10 +286,19 @@ class InteractiveMechanism:
 
     # -- questions ----------------------------------------------------------------------------------------------
 
-    def resolve_caps(self, terms: Terms) -> Caps:
-        """The caps of a question: those that it states, and the custodian's where it states none."""
-        assert not terms.best_caps  # noqa: S101 (`with_best_caps` was asked before)
-        return self.caps.of_question(terms.caps)
+    def resolve_caps(self, terms: Terms, question: Question | None = None) -> Caps:
+        """The caps of a question: those that it states, and the custodian's where it states none; only needed ones.
+
+        In a part of the tables all of them hold: parts of one partition have the same caps.
+        """
+        caps = self.caps.of_question(terms.caps)
+        if question is None or not caps.stated or self.part is not None:
+            return caps
+
+        def needed() -> Caps:
+            return needed_caps(question, caps, self.caps.maxima, self.budget.neighbours)
+
+        return self.questions.needed_caps(question, caps, needed)
 
     def measured(self, question: Question, caps: Caps, spend: Spend) -> Measurement:
         """The measurement that a spend buys; a question that is not about this session's own tables is refused.

@@ -20,7 +20,8 @@ import numpy as np
 
 from giveortake.answers import Answer
 from giveortake.answers.column import Column, plain
-from giveortake.answers.render import FOR_NOISE, as_html, head_lines, shown_cost
+from giveortake.answers.render import FOR_ALL_ROWS, as_html, head_lines, shown_cost
+from giveortake.answers.terms import LeftOut
 from giveortake.compile.postprocessing import FACES, face
 from giveortake.errors import InvalidParameter, NotFound, did_you_mean
 from giveortake.exact import counted, percent
@@ -249,7 +250,20 @@ def stacked_columns(tables: Sequence[tuple[str, Answer]], order: Sequence[str]) 
             continue
         low = _stacked_below(lengths, [None if column is None else column.low for column in columns])
         high = _stacked_below(lengths, [None if column is None else column.high for column in columns])
-        stacked.append(Column(name, values, low, high, kind=_kind(present)))
+        ends = [None if column is None else column.noise or (column.low, column.high) for column in columns]
+        noise = tuple(_stacked_below(lengths, [None if end is None else end[side] for end in ends]) for side in (0, 1))
+        below, above = (any(column.open_sides[side] for column in present) for side in (0, 1))
+        stacked.append(
+            Column(
+                name,
+                values,
+                low,
+                high,
+                kind=_kind(present),
+                noise=(noise[0], noise[1]) if any(column.noise is not None for column in present) else None,
+                open_sides=(below, above),
+            )
+        )
     return stacked
 
 
@@ -323,6 +337,7 @@ class WorkloadAnswer(StackedFaces):
         self._workload, self._design = release.workload, release.design
         self._layers, self._runs = release.layers, release.runs
         self._provenance = dict(provenance)
+        self._left_out: LeftOut | None = provenance["left_out"]
         self.confidence = confidence
         self.guarantee = provenance["guarantee"]
         self.cost = provenance["cost"]
@@ -387,7 +402,9 @@ class WorkloadAnswer(StackedFaces):
         unit = float(measured_layer.unit)
         values = self._design.estimate(layer, attributes, self._layers[layer])[order] * unit
         margin = self._design.margin(layer, attributes, self._miss) * unit
-        columns = [Column(measured_layer.name, values, values - margin, values + margin)]
+        ends = measured_layer.contribution(1)
+        noisy = Column(measured_layer.name, values, values - margin, values + margin)
+        columns = [noisy.truncated(self._left_out, ends.least * unit, ends.most * unit)]
         if measured_layer.of is None and self._agrees:
             columns.append(Column(f"{measured_layer.name}_consistent", self._consistent(attributes)[order]))
         return columns
@@ -462,7 +479,7 @@ class WorkloadAnswer(StackedFaces):
         columns = [
             *keys,
             borders,
-            Column("n", values, values - margins, values + margins),
+            Column("n", values, values - margins, values + margins).truncated(self._left_out),
             Column("n_consistent", rising(totals).reshape(-1)),
         ]
         return Answer(columns, **self._provenance, confidence=self.confidence)
@@ -480,9 +497,8 @@ class WorkloadAnswer(StackedFaces):
         total = noise.totals(self._runs[range_index])[row]
         value = float(total[ends[1]] - total[ends[0]])
         margin = float(noise.margins((weights[ends[1]] - weights[ends[0]])[np.newaxis, :], self._miss)[0])
-        return Answer(
-            [Column("n", [value], [value - margin], [value + margin])], **self._provenance, confidence=self.confidence
-        )
+        noisy = Column("n", [value], [value - margin], [value + margin])
+        return Answer([noisy.truncated(self._left_out)], **self._provenance, confidence=self.confidence)
 
     def _range_of(self, column: str, by: Mapping[str, Any]) -> int:
         for range_index, range_table in enumerate(self._workload.ranges):
@@ -531,7 +547,7 @@ class WorkloadAnswer(StackedFaces):
 
     @cached_property
     def _miss(self) -> float:
-        return self.confidence.miss(self._workload.cells)
+        return LeftOut.confidence_of_noise(self._left_out, self.confidence).miss(self._workload.cells)
 
     def lines(self) -> list[dict[str, Any]]:
         """For every table: its cells, the standard deviation and margin of a cell, and both by an equal split."""
@@ -568,7 +584,7 @@ class WorkloadAnswer(StackedFaces):
 
     def _headline(self) -> str:
         together = "each" if self.confidence.over == "cell" else "all together"
-        scope = "" if self._provenance["caps"] is None else FOR_NOISE
+        scope = FOR_ALL_ROWS if self._left_out is not None and self._left_out.rows else ""
         sure = f"intervals hold with {percent(self.confidence)} {together}{scope}"
         return (
             f"WorkloadAnswer: {counted(len(self), 'table')}; {self._design.name}; {sure}; cost {shown_cost(self.cost)}"

@@ -12,6 +12,7 @@ import numpy as np
 from giveortake.accounting.pricing import noise_multiplier
 from giveortake.answers import Answer
 from giveortake.answers.column import Column
+from giveortake.answers.terms import LeftOut
 from giveortake.caching import served
 from giveortake.compile import Caps, Spend
 from giveortake.compile.postprocessing import ENTROPY
@@ -31,7 +32,7 @@ from giveortake.workload.designs import normal_margin
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from giveortake.answers.terms import Confidence, LeftOut
+    from giveortake.answers.terms import Confidence
     from giveortake.compile import Terms
     from giveortake.ledger import Charge, Reservation, TrialFilter
     from giveortake.ledger.budget_status import Admission
@@ -333,13 +334,14 @@ class BoundCounter(Bound[CounterMeasurement]):
         released = np.array([float(int(step["count"])) for step in stored])
         weights = weights_of(periods.horizon)
         values = np.array([float(released[: index + 1] @ weights[index::-1]) for index in indices])
-        margins = self.margins(priced.measurement, terms.confidence)[indices.start : indices.stop]
+        left_out = self._left_out(terms.confidence)
+        of_noise = LeftOut.confidence_of_noise(left_out, terms.confidence)
+        margins = self.margins(priced.measurement, of_noise)[indices.start : indices.stop]
         told = f"{len(indices):,}" if len(indices) != 1 else f"period {indices.start + 1:,}"
         notes = [f"{told} of {periods.horizon:,}{' periods' if len(indices) != 1 else ''}, under one charge", _LATE]
         if self._caps is not None:
             first = counted(periods.rows, "row")
             notes.append(f"of each person the first {first} in time count, as long as no row is taken out or changed")
-        left_out = self._left_out(terms.confidence)
         notes += [] if left_out is None else [str(left_out)]
         return Answer(
             [
@@ -348,7 +350,7 @@ class BoundCounter(Bound[CounterMeasurement]):
                     [periods.period(index) for index in indices],
                     kind="integer" if periods.kind is Kind.INTEGER else "date",
                 ),
-                Column("n", values, values - margins, values + margins),
+                Column("n", values, values - margins, values + margins).truncated(left_out),
             ],
             guarantee=promise,
             cost=promise,

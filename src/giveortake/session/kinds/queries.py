@@ -45,7 +45,7 @@ from giveortake.session.kinds.usefulness import (
     typical_width,
     worthless,
 )
-from giveortake.session.profiles.best_caps import error_unit_in_words, left_out_of, with_best_caps
+from giveortake.session.profiles.best_caps import ResolvedCaps, error_unit_in_words, left_out_of, resolved_caps
 from giveortake.session.quotes import Quote
 from giveortake.session.refusals import deltas_of, missing_for_keys, too_dear
 from giveortake.session.requests import Bound, PaidPart, Request, request
@@ -148,7 +148,8 @@ class RefinementRequest(Request):
 
         release: PaidRelease = self.paid or paid_release(mechanism, self.release, self.index, self.portion)
         query = QueryRequest(release.priced.question, release.priced.text)
-        return BoundQuestions(self, release.mechanism, (query,), (release.priced.made.caps,), refined=release)
+        caps = ResolvedCaps(release.priced.made.caps)
+        return BoundQuestions(self, release.mechanism, (query,), (caps,), refined=release)
 
 
 # -- measurements -----------------------------------------------------------------------------------------------------
@@ -225,9 +226,8 @@ class BoundQuestions(Bound[Measurements]):
     request: Request
     mechanism: InteractiveMechanism
     queries: tuple[QueryRequest, ...]
-    caps_of_each: tuple[Caps, ...]
+    resolved: tuple[ResolvedCaps, ...]
     key_delta: Fraction | None = None
-    with_best_caps: bool = False
     refined: PaidRelease | None = None
     profile: Mapping[str, Any] | None = None
     description: str | None = None
@@ -244,9 +244,8 @@ class BoundQuestions(Bound[Measurements]):
             one = replace(terms, spend=share_of_each(terms.spend, questions))
         elif terms.share is not None:
             one = replace(terms, share=terms.share / len(questions))
-        resolved = [with_best_caps(mechanism, question, one) for question in questions]
-        caps = tuple(mechanism.resolve_caps(terms_of_one) for terms_of_one in resolved)
-        return cls(request, mechanism, tuple(queries), caps, terms.key_delta, terms.best_caps)
+        resolved = tuple(resolved_caps(mechanism, question, one) for question in questions)
+        return cls(request, mechanism, tuple(queries), resolved, terms.key_delta)
 
     @classmethod
     def paid_before(
@@ -257,7 +256,7 @@ class BoundQuestions(Bound[Measurements]):
         parts: Sequence[PaidPart],
     ) -> BoundQuestions:
         """Questions with the caps and the spends that were paid for."""
-        caps, spends = tuple(part.caps for part in parts), tuple(part.spend for part in parts)
+        caps, spends = tuple(ResolvedCaps(part.caps) for part in parts), tuple(part.spend for part in parts)
         as_written = (replace(query, text=part.sql) for query, part in zip(queries, parts, strict=True))
         return cls(request, mechanism, tuple(as_written), caps, spends=spends)
 
@@ -269,7 +268,7 @@ class BoundQuestions(Bound[Measurements]):
     @property
     def caps(self) -> Caps:  # type: ignore[override]  # (of the first question: all questions of a part have the same)
         """The caps of the first question."""
-        return self.caps_of_each[0]
+        return self.resolved[0].caps
 
     @property
     def _questions(self) -> list[Question]:
@@ -284,8 +283,8 @@ class BoundQuestions(Bound[Measurements]):
         share = spend if isinstance(self.request, QueryRequest) else share_of_each(spend, self._questions)
         spends = self.spends or (share,) * len(self.queries)
         parts = tuple(
-            PricedQuestion(query.question, self.mechanism.measured(query.question, caps, of_one), text=query.text)
-            for query, caps, of_one in zip(self.queries, self.caps_of_each, spends, strict=True)
+            PricedQuestion(query.question, self.mechanism.measured(query.question, own.caps, of_one), text=query.text)
+            for query, own, of_one in zip(self.queries, self.resolved, spends, strict=True)
         )
         if len(parts) == 1:
             return Measurements(parts[0].made.spend, parts)
@@ -400,9 +399,9 @@ class BoundQuestions(Bound[Measurements]):
     # -- what it gives ------------------------------------------------------------------------------------------
 
     def require_runnable(self, measurement: Measurements) -> None:
-        for part, caps in zip(measurement.parts, self.caps_of_each or (Caps(),), strict=False):
+        for part, choice in zip(measurement.parts, self.resolved, strict=True):
             if self.refined is None:
-                self.mechanism.require_runnable(part, caps)
+                self.mechanism.require_runnable(part, choice.caps)
             else:
                 self.mechanism.engine.require_runnable(part.made.asked())
 
@@ -527,8 +526,8 @@ class BoundQuestions(Bound[Measurements]):
     def quoted(self, priced: Priced[Measurements], terms: Terms, admission: Admission) -> dict[str, Any]:
         mechanism = replace(self.mechanism, paid_profiles=tuple(admission.profiles))
         facts = [
-            _quoted(mechanism, replace(part, why=priced.why), terms, is_best=self.with_best_caps)
-            for part in priced.measurement.parts
+            _quoted(mechanism, replace(part, why=priced.why), terms, resolved)
+            for part, resolved in zip(priced.measurement.parts, self.resolved, strict=True)
         ]
         short = (
             []
@@ -638,7 +637,9 @@ def twins_before(priced_questions: Sequence[PricedQuestion], index: int) -> int:
 # -- quotes -----------------------------------------------------------------------------------------------------------
 
 
-def _quoted(mechanism: InteractiveMechanism, part: PricedQuestion, terms: Terms, *, is_best: bool) -> dict[str, Any]:
+def _quoted(
+    mechanism: InteractiveMechanism, part: PricedQuestion, terms: Terms, resolved: ResolvedCaps
+) -> dict[str, Any]:
     """What a quote says of one question."""
     measurement, confidence, n = part.made, terms.confidence, terms.n
     margins: dict[str, float | str | None] = dict(column_margins(measurement, confidence, n))
@@ -648,22 +649,24 @@ def _quoted(mechanism: InteractiveMechanism, part: PricedQuestion, terms: Terms,
         if margins[name] is None and miss is not None:
             margins[name] = formula.margin_in_words(measures, miss)
     at_spend = replace(terms, spend=measurement.spend, margin=None, share=None)
-    weighed = error_unit_in_words(measurement) if is_best else None
+    weighed = error_unit_in_words(measurement) if resolved.are_best else None
     return {
         "margins": margins,
         "noise": noise_in_words(measurement),
         "contributions": caps_in_words(measurement),
         "caps": measurement.binding_caps,
         "keys": _keys(measurement),
-        "advice": tuple(_advice(measurement, is_best=is_best)),
+        "advice": tuple(_advice(measurement, is_best=resolved.are_best)),
         "notes": (
-            *(note for note in (part.why, weighed) if note is not None),
+            *(note for note in (part.why, resolved.why, weighed) if note is not None),
             *(note for note in [mechanism.part and mechanism.part.left_out] if note),
             *undeclared_values(part.question),
             *values_at_ends(part.question),
             *_remarks(measurement, margins, terms),
         ),
-        "left_out": left_out_of(mechanism, part.question, measurement, confidence, at_spend),
+        "left_out": left_out_of(
+            mechanism, part.question, measurement, confidence, at_spend, are_best=resolved.are_best
+        ),
         "worthless": worthless(mechanism, part.question, measurement, terms, margins),
         "doubt": doubt_about_keys(mechanism, part.question, measurement, terms),
         "spans": spans_of_means(measurement),

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, final, get_args
 
 from giveortake.accounting.pricing import Epsilon
+from giveortake.answers.terms import LeftOut
 from giveortake.compile import Spend
 from giveortake.compile.postprocessing import ENTROPY
 from giveortake.engines.runtime import failure
@@ -33,7 +34,7 @@ from giveortake.workload.workload import Workload
 
 if TYPE_CHECKING:
     from giveortake.answers import Answer
-    from giveortake.answers.terms import Confidence, LeftOut
+    from giveortake.answers.terms import Confidence
     from giveortake.compile import Caps, Terms
     from giveortake.ledger import Reservation, TrialFilter
     from giveortake.ledger.budget_status import Admission
@@ -243,6 +244,8 @@ class BoundWorkloadRequest(Bound[WorkloadMeasurement]):
 
     def _left_out(self, confidence: Confidence) -> LeftOut | None:
         """What the cap leaves out of the table: it chooses rows before those with declared values are taken."""
+        if self.workload.norm is not None:
+            return LeftOut(None, None, None, confidence, "persons longer than the norm are scaled down to it")
         question = replace(self.workload.question, relation=self.request.relation)
         return left_out_under(self.mechanism, question, self.workload.counted, confidence)
 

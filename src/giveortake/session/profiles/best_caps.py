@@ -190,16 +190,18 @@ def key_columns(question: Question) -> set[str] | None:
 def left_out_by(profile: Profile, question: Question, caps: Caps, table: str, confidence: Fraction) -> LeftOut:
     """What the caps of a question leave out of its table, by a profile of that table."""
     groups = caps.groups_per_person if question.keys else None
-    if groups is not None and set(profile.by) != key_columns(question):
-        return LeftOut(
-            None, None, None, confidence, "the profile does not cover these groups; a profile by those columns would"
-        )
-    return profile.left_out(
+    knows_groups = set(profile.by) == key_columns(question)
+    rows = profile.most_rows_left_out(caps, confidence, grouped=bool(question.keys), knows_groups=knows_groups)
+    if groups is not None and not knows_groups:
+        why = "the profile does not cover these groups; a profile by those columns would"
+        return LeftOut(None, None, None, confidence, why, rows=rows)
+    left_out = profile.left_out(
         rows_per_person=caps.rows_in(table),
         groups_per_person=groups,
         rows_per_group=caps.rows_per_group,
         confidence=confidence,
     )
+    return replace(left_out, rows=rows)
 
 
 @final
@@ -216,6 +218,8 @@ class Candidates:
 
     def best(self) -> Caps | None:
         """The caps of the least total error; None if nothing has to be capped."""
+        if self.terms.share is not None:
+            return replace(self, terms=self.with_spend_of_share(), _judged={}).best()
         if self._needs_none():
             return None
         least = self._least()
@@ -426,14 +430,49 @@ _NO_PROFILE_THAT_TELLS = "a profile covers the whole table, before any filter or
 _OF_PERSONS = "a profile tells how many rows they cut, and persons are counted here"
 
 
-def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: Terms) -> Terms:
-    """The terms, with the caps of the least total error at their spend in place of `caps="best"`.
+@final
+@dataclass(frozen=True, slots=True)
+class ResolvedCaps:
+    """The caps of a question, and why it has these; `are_best` if a profile chose them."""
 
-    Guarantee: the choice reads the question, the schema and profiles that every level of the asker paid for, nothing
-    else. It is post-processing for these levels; the caps that were chosen are part of what names the question.
+    caps: Caps
+    why: str | None = None
+    are_best: bool = False
+
+
+def resolved_caps(mechanism: InteractiveMechanism, question: Question, terms: Terms) -> ResolvedCaps:
+    """The caps of a question: those it states; else the best ones by a profile, if there is one; else the custodian's.
+
+    A cap that lowers no noise is left out, whoever stated it; only maxima of the custodian hold even then.
+
+    Guarantee: the choice reads the question, the schema and profiles that every level of the asker paid for or that the
+    custodian published, nothing else. It is post-processing for these levels; the caps that were chosen are part of
+    what names the question.
     """
-    if not terms.best_caps:
-        return terms
+    stated = replace(terms, best_caps=False)
+    best = _best_caps(mechanism, question, terms)
+    wanted = mechanism.caps.of_question(stated.caps)
+    if best is not None:
+        stated = replace(stated, caps=best[0])
+    caps = mechanism.resolve_caps(stated, question)
+    if not caps.stated:
+        return ResolvedCaps(caps, _NO_CAP_NEEDED if wanted.stated else None, are_best=best is not None)
+    if best is not None:
+        return ResolvedCaps(caps, f"caps: of the least error at this spend, by the profile {best[1]}", are_best=True)
+    return ResolvedCaps(caps, None if terms.caps.stated else "caps: the custodian's")
+
+
+_NO_CAP_NEEDED = "caps: none; they would lower no noise here, and only take rows away"
+
+
+def _best_caps(mechanism: InteractiveMechanism, question: Question, terms: Terms) -> tuple[Caps, str] | None:
+    """The caps of the least error at the spend, and the profile that tells.
+
+    None if nothing has to be capped, if the terms state caps or a margin, which fixes the noise, or if there is no
+    profile; where `caps="best"` is stated, the last two are refused.
+    """
+    if not terms.best_caps and (terms.caps.stated or (terms.spend is None and terms.share is None)):
+        return None
     if terms.margin is not None:
         raise InvalidParameter(
             "caps",
@@ -441,25 +480,27 @@ def with_best_caps(mechanism: InteractiveMechanism, question: Question, terms: T
             "goes with a spend: it weighs noise against truncation, and a margin already fixes the noise",
             hint='epsilon="0.1" or share="1/10" instead of the margin, or state the caps',
         )
-    stated = replace(terms, best_caps=False)
     table, why = profiled_table(question.relation)
+    profile = None if table is None else profile_for(paid_profiles(mechanism, table), question)
+    if table is not None and profile is not None:
+        try:
+            best = Candidates(mechanism, question, replace(terms, best_caps=False), profile, table).best()
+        except QueryRefused:  # all are above the custodian's maxima
+            if terms.best_caps:
+                raise
+            return None
+        return None if best is None else (best, profile.release_id)
+    if not terms.best_caps:
+        return None
     if table is None:
         caps = dict.fromkeys(_tables(question.relation), 10)
         raise QueryRefused(
             f"the best caps are taken from a profile of one table: {why}",
             hint=f"state them; a profile of each table helps to choose: rows_per_person={json.dumps(caps)}",
         )
-    profile = profile_for(paid_profiles(mechanism, table), question)
-    if profile is None or profile.rows is None:
-        raise QueryRefused(
-            f"the best caps are taken from a profile, and none of {table} was released to you",
-            hint="buy a profile of it first",
-        )
-    candidates = Candidates(mechanism, question, stated, profile, table)
-    if terms.share is not None:
-        candidates = replace(candidates, terms=candidates.with_spend_of_share())
-    best = candidates.best()
-    return stated if best is None else replace(stated, caps=best)
+    raise QueryRefused(
+        f"the best caps are taken from a profile, and none of {table} was released to you", hint="buy a profile first"
+    )
 
 
 def left_out_of(
@@ -468,28 +509,29 @@ def left_out_of(
     measurement: Measurement,
     confidence: Fraction,
     terms: Terms | None = None,
+    *,
+    are_best: bool = False,
 ) -> LeftOut | None:
     """What the caps of a measurement leave out of the table, as far as the asker's own profiles tell; None: nothing.
 
     If `terms` are given, the result lists other caps at the same spend, too: none of them has a smaller error than
-    those that `caps="best"` takes.
+    those that `caps="best"` takes, which these are if `are_best`.
     """
-    caps = measurement.binding_caps
+    caps, confidence = measurement.binding_caps, LeftOut.confidence_beside(confidence)
     if caps is None:
         return None
     table, profile, why = table_and_profile = _profile_that_tells(mechanism, question)
+    left_out = _left_out(table_and_profile, question, caps, confidence)
     if all(isinstance(measure, PersonCount) for measure in measurement.measures):
         everybody = not (question.keys or why)  # whoever has fewer rows is still there
-        return None if everybody else LeftOut(None, None, None, confidence, _OF_PERSONS, profiled=False)
-    left_out = _left_out(table_and_profile, question, caps, confidence)
+        left_out = LeftOut(None, None, None, confidence, _OF_PERSONS, profiled=False, rows=left_out.rows)
+        return None if everybody else left_out
     if table is None or profile is None or terms is None:
         return left_out
     lines: tuple[CapLine, ...] = ()
-    if terms.best_caps or len(measurement.measures) <= _MOST_COMPARED:
-        uncapped_terms = replace(terms, best_caps=False) if terms.best_caps else replace(terms, caps=Caps())
-        lines = Candidates(mechanism, question, uncapped_terms, profile, table).lines(
-            measurement, is_best=terms.best_caps
-        )
+    if are_best or len(measurement.measures) <= _MOST_COMPARED:
+        uncapped_terms = replace(terms, best_caps=False, caps=terms.caps if are_best else Caps())
+        lines = Candidates(mechanism, question, uncapped_terms, profile, table).lines(measurement, is_best=are_best)
     return replace(left_out, lines=lines)
 
 
@@ -497,16 +539,19 @@ def left_out_under(
     mechanism: InteractiveMechanism, question: Question, caps: Caps | None, confidence: Fraction
 ) -> LeftOut | None:
     """What caps leave out of the rows of a question, as far as the asker's own profiles tell; None: nothing."""
-    return None if caps is None else _left_out(_profile_that_tells(mechanism, question), question, caps, confidence)
+    if caps is None:
+        return None
+    return _left_out(_profile_that_tells(mechanism, question), question, caps, LeftOut.confidence_beside(confidence))
 
 
 def _left_out(
     table_and_profile: tuple[str | None, Profile | None, str], question: Question, caps: Caps, confidence: Fraction
 ) -> LeftOut:
     table, profile, why = table_and_profile
-    if table is None or profile is None or why:
+    if table is None or profile is None or (why and not _is_of_rows(question.relation)):
         return LeftOut(None, None, None, confidence, why or _NO_PROFILE, profiled=profile is not None)
-    return left_out_by(profile, question, caps, table, confidence)
+    left_out = left_out_by(profile, question, caps, table, confidence)
+    return LeftOut(None, None, None, confidence, why, rows=left_out.rows) if why else left_out
 
 
 def _profile_that_tells(mechanism: InteractiveMechanism, question: Question) -> tuple[str | None, Profile | None, str]:
@@ -556,6 +601,13 @@ def profiled_table(relation: Relation) -> tuple[str | None, str]:
             why = f"the profile covers the whole table, not the rows after {operation}"
         relation = relation.source
     return relation.table.name, why
+
+
+def _is_of_rows(relation: Relation) -> bool:
+    """Whether each row of a relation is made of one row of a table: then it has no more of a person beyond any cap."""
+    while isinstance(relation, Derive | Filter | JoinPublic):
+        relation = relation.source
+    return isinstance(relation, Scan)
 
 
 def _tables(relation: Relation) -> list[str]:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, TypeAlias, final
 import numpy as np
 
 from giveortake.caching import cached
+from giveortake.compile.measures import FINE
 from giveortake.mechanisms.additive import reach
 
 if TYPE_CHECKING:
@@ -329,7 +330,7 @@ def share_left_out_of_groups(
     most_groups, most_rows = caps
     miss_of_histogram = miss / 3
     bounded = [sizes.bounded(miss_of_histogram) for sizes in (rows, groups, largest)]
-    lows, above = [0.0], 0.0
+    lows = [0.0]
     for sizes, bounds, cap in (
         (rows, bounded[0], most_groups * most_rows),
         (groups, bounded[1], most_groups),
@@ -338,11 +339,12 @@ def share_left_out_of_groups(
         outer = sizes.bin_above(cap)
         if outer is not None:
             lows.append(float(bounds.left_low[outer]))
+    kept_bin = rows.bin_above(most_groups * most_rows)
+    low = _ratio(max(lows), float(bounded[0].kept_high[-1 if kept_bin is None else kept_bin]), nothing=0.0)
+    above = 0.0
     for sizes, bounds, cap in ((groups, bounded[1], most_groups), (largest, bounded[2], most_rows)):
         inner = sizes.bin_below(cap)
         above += float(bounds.above_high[inner]) if inner is not None else bounds.persons_high
-    kept_bin = rows.bin_above(most_groups * most_rows)
-    low = _ratio(max(lows), float(bounded[0].kept_high[-1 if kept_bin is None else kept_bin]), nothing=0.0)
     heaviest = float(np.min(above * rows.most + bounded[0].left_high))
     fewest = rows.bin_below(min(caps))
     if fewest is not None:
@@ -354,6 +356,104 @@ def share_left_out_of_groups(
         low, high = max(low, first.low), min(1.0, high + first.high)
     histograms = (rows, groups, largest)
     return Share.of(min(low, high), high, lambda lean: groups_share(histograms, caps, most, miss_of_histogram, lean))
+
+
+def most_rows_left_out(
+    rows: Sizes,
+    groups: Sizes | None,
+    largest: Sizes | None,
+    *,
+    most: int | None,
+    caps: tuple[int | None, int | None] | None,
+    miss: float,
+) -> float:
+    """An upper limit of the rows that caps leave out, of the whole table or of any part of it; infinite if unknown.
+
+    First `most` rows of a person count, then of a question in groups `caps[0]` groups with `caps[1]` rows in each; of
+    one without, `caps` is None, and `most` holds all caps. Without `caps[1]`, persons are counted.
+
+    Guarantee: the limit holds for all caps together, except with probability `miss`, so that caps may have been chosen
+    by the same noise. A part of the rows of a person has no more rows, groups or rows in a group than all of them, and
+    so no more beyond any cap. Of a person with n rows in m groups, at least min(n, G, R) are kept, and all if m ≤ G and
+    none of their groups has more than R. Where groups are weighted by G/m, each is cut to a whole number of parts of a
+    row: at most m ≤ n parts are lost by that.
+    """
+    miss_of_histogram = miss if groups is None and largest is None else miss / 3
+    total = 0.0 if most is None else _rows_above(rows, most, miss_of_histogram)
+    if caps is None or (caps[0] is None and caps[1] is None):
+        return total
+    cap = min(cap for cap in caps if cap is not None)
+    if most is not None and most <= cap:
+        return total
+    limits = [_rows_above(rows, cap, miss_of_histogram)]
+    inner = rows.bin_below(cap)
+    if inner is not None:
+        limits[0] += (limits[0] + cap * float(upper_limits(rows, miss_of_histogram)[1][inner])) / FINE
+    if groups is not None and largest is not None:
+        if caps[1] is None and caps[0] is not None:
+            limits.append(_rows_above(groups, caps[0], miss_of_histogram))
+        else:
+            limits.append(_rows_of_persons_above(rows, groups, largest, caps, miss_of_histogram))
+    return total + min(limits)
+
+
+def _rows_above(sizes: Sizes, cap: int, miss: float) -> float:
+    """An upper limit of what all persons have beyond a cap."""
+    if sizes.closed and cap >= sizes.edges[-1]:
+        return 0.0
+    inner = sizes.bin_below(cap)
+    return math.inf if inner is None else float(upper_limits(sizes, miss)[0][inner])
+
+
+def _rows_of_persons_above(
+    rows: Sizes, groups: Sizes, largest: Sizes, caps: tuple[int | None, int | None], miss: float
+) -> float:
+    """An upper limit of all rows of persons above either cap: X of them have at most X·r + Σ max(0, n − r)."""
+    persons = 0.0
+    for sizes, cap in ((groups, caps[0]), (largest, caps[1])):
+        if cap is None or (sizes.closed and cap >= sizes.edges[-1]):
+            continue
+        inner = sizes.bin_below(cap)
+        persons += sizes.bounded(miss).persons_high if inner is None else float(upper_limits(sizes, miss)[1][inner])
+    return float(np.min(persons * rows.most + upper_limits(rows, miss)[0])) if persons else 0.0
+
+
+_DRAWS = 50_000  # of the noise, to learn how far the greatest of all sums strays
+_UNLUCKY = 1e-9  # the chance that these draws say too little
+_FEWEST = 100  # draws that have to stray further
+
+
+@cached(64)
+def upper_limits(sizes: Sizes, miss: float) -> tuple[Floats, Floats]:
+    """For the cap at the end of each bin, upper limits of what is left out and of the persons above it.
+
+    Guarantee: all of them hold together, except with probability `miss`, so that the cap may be chosen by the same
+    noise. Each is a sum of counts, in all of which noise strays by so many deviations together that, of `_DRAWS` draws
+    of the same noise, so few stray further as hardly ever happens (with a chance of 10⁻⁹, by Chernoff) if more of all
+    draws did than `miss`. Where that takes more draws, each sum gets its part of `miss`, and a bound of its own.
+    """
+    caps = sizes.most[:, np.newaxis]
+    weights = np.concatenate([np.maximum(sizes.most - caps, 0.0), (sizes.least > caps).astype(np.float64)])
+    deviations = np.sqrt((weights**2).sum(axis=1))
+    positive = deviations > 0
+    strays = np.zeros(len(weights))
+    if _DRAWS * miss < _FEWEST:
+        strays = reach(weights, sizes.scale, miss / len(weights))
+    elif positive.any():
+        noise = np.rint(np.random.default_rng(0).laplace(scale=sizes.scale, size=(_DRAWS, len(sizes.edges))))
+        greatest = np.sort((noise @ (weights[positive] / deviations[positive, np.newaxis]).T).max(axis=1))
+        strays = deviations * greatest[-1 - _exceeding(miss)]
+    limits = np.clip(sizes.noisy(weights) + strays, 0.0, None)
+    left, above = (np.minimum.accumulate(array) for array in np.split(limits, 2))
+    return (left if sizes.closed else np.full(len(left), np.inf)), above
+
+
+def _exceeding(miss: float) -> int:
+    """So few of `_DRAWS` draws are expected with a chance of at most `_UNLUCKY` if each counts with `miss`."""
+    counts = np.arange(1, int(_DRAWS * miss))
+    share = counts / _DRAWS
+    divergence = share * np.log(share / miss) + (1 - share) * np.log((1 - share) / (1 - miss))
+    return int(counts[_DRAWS * divergence >= -math.log(_UNLUCKY)][-1])
 
 
 def _ratio(left_rows: float, kept_rows: float, *, nothing: float) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import isfinite, log
+from math import ceil, isfinite, log
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from giveortake import exact
@@ -21,7 +21,7 @@ from giveortake.errors import InvalidParameter
 from giveortake.exact import rough_percent, whole
 from giveortake.mechanisms import Laplace
 from giveortake.mechanisms.additive import LaplaceTail, quantile
-from giveortake.session.profiles.estimates import Sizes, share_left_out, share_left_out_of_groups
+from giveortake.session.profiles.estimates import Sizes, most_rows_left_out, share_left_out, share_left_out_of_groups
 from giveortake.session.profiles.histograms import (
     GroupsOfPerson,
     Magnitude,
@@ -205,6 +205,26 @@ class Profile:
         why = NO_MAXIMUM if share.high >= 1 and self.most_rows is None else ""
         return LeftOut(share.low, share.high, share.estimate, checked_confidence, why, likely=share.likely)
 
+    def most_rows_left_out(self, caps: Caps, confidence: Fraction, *, grouped: bool, knows_groups: bool) -> int | None:
+        """An upper limit of the rows that caps leave out, of the table or any part of it; None if none is known.
+
+        `grouped` says that the question has groups, and `knows_groups` that these are groups of the columns `by`.
+        """
+        if self.rows is None:
+            return None
+        most = caps.rows_in(self.table)
+        if not grouped and caps.rows_per_group is not None:
+            most = caps.rows_per_group if most is None else min(most, caps.rows_per_group)
+        limit = most_rows_left_out(
+            self.rows,
+            self.groups if knows_groups else None,
+            self.largest_groups if knows_groups else None,
+            most=most,
+            caps=(caps.groups_per_person, caps.rows_per_group) if grouped else None,
+            miss=float(1 - confidence),
+        )
+        return ceil(limit) if isfinite(limit) else None
+
     def persons(self, confidence: Number = _USUAL_SHARE) -> tuple[float, float]:
         """About how many persons there are: bounds that hold with the stated confidence."""
         checked_confidence = exact.open_probability("confidence", confidence)
@@ -343,6 +363,7 @@ class BoundProfile(Bound["Measurements"]):
     def questions(self, spend: Spend) -> BoundQuestions:
         """The questions that are asked, one for each dimension."""
         from giveortake.session.kinds.queries import BoundQuestions, QueryRequest  # noqa: PLC0415 (they have best caps by profiles)
+        from giveortake.session.profiles.best_caps import ResolvedCaps  # noqa: PLC0415 (likewise)
 
         queries = tuple(QueryRequest(dimension.question()) for dimension in self.dimensions)
         names = ", ".join(dimension.name for dimension in self.dimensions)
@@ -350,7 +371,7 @@ class BoundProfile(Bound["Measurements"]):
             self.request,
             self.mechanism,
             queries,
-            (Caps(),) * len(queries),
+            (ResolvedCaps(Caps()),) * len(queries),
             profile=self.settings(spend),
             description=f"profile of {self.request.table}: {names} of a person",
         )

@@ -1,0 +1,191 @@
+"""Numbers under contribution bounds: which bounds are applied, and intervals that hold the numbers of all rows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import polars as pl
+import pytest
+from scipy import stats
+
+import giveortake as gt
+from cases import all_cases
+from giveortake.answers import Answer, Column
+from giveortake.answers.terms import Caps
+from giveortake.session import Session
+from profiled_trips import trips
+from statistics_of_draws import ALPHA
+from tiers import tiered
+
+MOST = 300  # trips of a person, as is declared
+EXACT = "1000000"  # an ε at which noise moves no number
+
+
+def session(*, epsilon: str | None = EXACT, by: tuple[str, ...] = (), **more: Any) -> Session:
+    """Trips of a few heavy people, with a missing amount in ten rows, and a profile of the custodian's."""
+    rows = trips().with_row_index()
+    table = rows.with_columns(amount=pl.when(pl.col("index") % 10 == 0).then(None).otherwise(pl.col("amount")))
+    options: dict[str, Any] = {"unit": "person", "budget": gt.PureDP(10**9), "name": "trips"} | more
+    domains = {"region": ["north", "south", "west", "east"], "amount": (-50, 50), "index": (0, 2099)}
+    s = gt.protect(table, domains=domains, public={"names": NAMES}, engine={"threads": 1}, **options)
+    if epsilon is not None:
+        s.profile(most_rows=MOST, by=by).answer(epsilon=epsilon)
+    return s
+
+
+NAMES = pl.DataFrame({"region": ["north", "south", "west"], "side": ["up", "down", "left"]})
+QUESTIONS = [
+    "COUNT(*)",
+    "COUNT(amount)",
+    "COUNT(*) - COUNT(amount)",
+    "COUNT(DISTINCT region)",
+    "SUM(amount)",
+    "3 - 2 * SUM(amount)",
+    "SUM(amount) + COUNT(*)",
+    "AVG(amount)",
+    "ROUND(AVG(amount) * 2 + 1)",
+    "SUM(amount) / COUNT(*)",
+    "SUM(amount) / SUM(index)",
+    "VARIANCE(amount)",
+    "STDDEV(amount)",
+    "CORR(amount, index)",
+    "REGR_SLOPE(amount, index)",
+    "MEDIAN(amount)",
+    "QUANTILE_CONT(amount, 0.9)",
+    "MIN(amount)",
+]
+ROWS = ["trips", "trips WHERE index % 3 = 1", "trips LEFT JOIN names USING (region) WHERE side <> 'down'"]
+
+
+def wide(interval: Column, row: int) -> tuple[float, float]:
+    """The interval of a row, a little wider than numbers in doubles may be off."""
+    assert interval.low is not None
+    assert interval.high is not None
+    low, high = float(interval.low[row]), float(interval.high[row])
+    slack = 0.2 + 1e-6 * (abs(low) + abs(high))  # quantiles lie in bins of a tenth
+    return low - slack, high + slack
+
+
+@pytest.mark.parametrize("caps", [{"rows_per_person": 7}, {"rows_per_group": 7}], ids=str)
+def test_intervals_hold_the_numbers_of_all_rows(caps: dict[str, int]) -> None:
+    whole, s = session(epsilon=None), session()
+    narrow = 0
+    for question in QUESTIONS:
+        for rows in ROWS:
+            query = f"SELECT {question} AS x FROM {rows}"
+            (true,) = whole.sql(query).answer(epsilon=EXACT, rows_per_person=MOST)["x"]
+            answer = s.sql(query).answer(epsilon=EXACT, **caps)
+            assert isinstance(true, int | float)
+            low, high = wide(answer["x"], 0)
+            assert low <= true <= high, (question, rows, true, answer)
+            assert answer.margins["x"].truncation[0] is not None
+            assert answer.left_out is not None
+            assert answer.left_out.rows is not None
+            noise: Any = answer["x"].noise
+            narrow += not noise[0][0] - 0.2 <= true <= noise[1][0] + 0.2
+    assert narrow > len(QUESTIONS)  # without their part for truncation, most intervals miss
+
+
+@all_cases(
+    "caps",
+    [
+        {"rows_per_person": 7},
+        {"groups_per_person": 1, "rows_per_group": 300},
+        {"groups_per_person": 1, "rows_per_group": 5},
+        {"groups_per_person": 4, "rows_per_group": 5},
+        {"rows_per_person": 30, "groups_per_person": 2, "rows_per_group": 3},
+    ],
+)
+def test_so_they_do_in_every_group(caps: dict[str, int]) -> None:
+    names = ["COUNT(*)", "COUNT(DISTINCT person)", "SUM(amount)", "AVG(amount)", "SUM(COUNT(*)) OVER ()"]
+    query = f"SELECT region, {', '.join(f'{name} AS x{i}' for i, name in enumerate(names))} FROM trips GROUP BY region"
+    whole = session(epsilon=None).sql(query).answer(epsilon=EXACT, rows_per_person=MOST)
+    for by in ((), ("region",)):
+        answer = session(by=by).sql(query).answer(epsilon=EXACT, **caps)
+        for i, name in enumerate(names):
+            for row, true in enumerate(whole[f"x{i}"]):
+                if true is not None and not math.isnan(float(str(true))):
+                    low, high = wide(answer[f"x{i}"], row)
+                    assert isinstance(true, int | float)
+                    assert low <= true <= high, (by, name, row, true, answer)
+
+
+@pytest.mark.statistical
+def test_counts_of_all_rows_are_held_as_often_as_stated_and_no_oftener_than_noise_explains() -> None:
+    """Of the cap at a maximum nothing is left out: the interval is exact. Of a low cap, it misses no oftener."""
+    redraws, held, tight = tiered(200, 1_000), {7: 0, MOST: 0}, 0
+    for _ in range(redraws):
+        s = session(epsilon="1", budget=gt.PureDP(4))
+        for cap in held:
+            column = s.sql("SELECT COUNT(*) AS x FROM trips").answer(epsilon=1, rows_per_person=cap)["x"]
+            assert column.low is not None
+            assert column.high is not None
+            held[cap] += int(column.low[0]) <= 2_100 <= int(column.high[0])
+            tight += cap == 7 and int(column.high[0]) - 700 <= 2_100
+    assert stats.binomtest(held[7], redraws, 0.95, alternative="less").pvalue > ALPHA
+    assert stats.binomtest(held[MOST], redraws, 0.95).pvalue > ALPHA
+    assert stats.binomtest(tight, redraws, 0.95, alternative="less").pvalue < ALPHA  # narrower ones would miss
+
+
+def test_without_a_profile_numbers_are_of_the_rows_that_count_and_open_on_the_other_side() -> None:
+    columns = {"n": "COUNT(*)", "s": "SUM(amount)", "p": "SUM(ABS(amount))", "m": "AVG(amount)", "q": "MEDIAN(amount)"}
+    sides = {"n": (False, True), "s": (True, True), "p": (False, True), "m": (True, True), "q": (True, True)}
+    listed = ", ".join(f"{text} AS {name}" for name, text in columns.items())
+    answer = session(epsilon=None).sql(f"SELECT {listed} FROM trips").answer(epsilon=1, rows_per_person=3)
+    assert {name: answer[name].open_sides for name in columns} == sides
+    assert "of at most 3 rows of a person" in repr(answer).splitlines()[2]
+    assert set(answer.margins["n"].truncation) == {None}
+    capped = session(epsilon=None).sql("SELECT COUNT(*) AS n FROM trips").answer(epsilon=1, rows_per_person=MOST)
+    assert capped["n"].open_sides == (False, True)  # that nobody has more is not known
+    known = session().sql("SELECT COUNT(*) AS n FROM trips").answer(epsilon=1, rows_per_person=MOST)
+    assert known["n"].open_sides == (False, False)
+    assert known["n"].noise is None  # nothing is left out, and all of the confidence is for the noise
+
+
+PERSONS = "COUNT(DISTINCT person)"
+
+
+@all_cases(
+    ("query", "applied"),
+    [
+        (f"SELECT {PERSONS} AS n FROM trips", Caps()),
+        (f"SELECT {PERSONS} AS n FROM trips WHERE region = 'south'", Caps()),
+        (f"SELECT {PERSONS} AS n FROM trips WHERE person IN (SELECT person FROM trips WHERE amount < 0)", Caps()),
+        ("SELECT AVG(a) AS n FROM (SELECT person, MAX(amount) AS a FROM trips GROUP BY person)", Caps()),
+        (f"SELECT region, {PERSONS} AS n FROM trips GROUP BY region", Caps(None, None, 2)),
+        (f"SELECT {PERSONS} AS n, COUNT(*) AS r FROM trips", Caps(None, None, 2)),
+        ("SELECT COUNT(*) AS n FROM trips", Caps(None, None, 2)),
+    ],
+)
+def test_a_cap_that_lowers_no_noise_is_not_applied(query: str, applied: Caps) -> None:
+    whole = session(epsilon=None).sql(query)
+    for role, stated in (("default", {}), (None, {"rows_per_person": 2})):
+        with session(epsilon=None, **({} if role is None else {"rows_per_person": 2})) as s:
+            quote, answer = s.sql(query).quote(epsilon=1, **stated), s.sql(query).answer(epsilon=EXACT, **stated)
+            assert (answer.caps or Caps()) == applied
+            assert quote.caps == answer.caps
+            if applied == Caps():
+                plain = whole.quote(epsilon=1)
+                assert (quote.margins, quote.cost) == (plain.margins, plain.cost)
+                assert answer["n"][0] == pytest.approx(whole.answer(epsilon=EXACT)["n"][0], abs=1e-3)
+                assert any("they would lower no noise" in note for note in quote.notes)
+    with session(epsilon=None, caps="maximum", rows_per_person=2) as s:
+        assert s.sql(query).quote(epsilon=1).caps == Caps(None, None, 2)
+
+
+def test_a_custodians_profile_chooses_the_caps_of_everybody_who_states_nothing() -> None:
+    s = session(rows_per_person=3, epsilon="10")
+    count = s.sql("SELECT COUNT(*) AS n FROM trips")
+    best = count.quote(epsilon=1, caps="best").caps
+    assert best is not None
+    assert best != Caps(rows_per_person=3)
+    for quote in (count.quote(epsilon=1), s.batch([count, count]).quote(epsilon=2)):
+        assert quote.caps == best
+    assert any("of the least error" in note for note in count.quote(epsilon=1).notes)
+    for stated in ({"epsilon": 1, "rows_per_person": 5}, {"margin": 50}):
+        quote = count.quote(**stated)  # type: ignore[arg-type]
+        assert quote.caps == Caps(rows_per_person=stated.get("rows_per_person", 3))
+    with session(rows_per_person=3) as quiet:
+        answer = quiet.sql("SELECT COUNT(*) AS n FROM trips").answer(epsilon=1, rows_per_person=3)
+        assert Answer.from_json(answer.to_json()) == answer
