@@ -120,7 +120,8 @@ _REQUIRED = ("source", "unit", "budget")
 _PEOPLE = ("population", "new_population", "analyst", "owner_confirms")
 _TEXTS = ("unit", "neighbours", "caps", "ledger", "mark", "table", *_PEOPLE, "memory", "spool")
 _NUMBERS = ("groups_per_person", "rows_per_group", "failures", "threads", "seconds")
-_KNOWN = ("source", "budget", "domains", "public", "rows_per_person", "appended", *_TEXTS, *_NUMBERS)
+_KNOWN = ("source", "budget", "domains", "public", "profile", "rows_per_person", "appended", *_TEXTS, *_NUMBERS)
+_PROFILE = ("share", "epsilon", "most_rows", "by", "columns")
 
 
 @final
@@ -148,6 +149,12 @@ class Configuration:
         path: str | None = self.settings.get("mark")
         return path
 
+    @property
+    def profile(self) -> Mapping[str, Any]:
+        """The profile that the section proposes: its price, and what it is of; empty if it proposes none."""
+        wanted: Mapping[str, Any] = self.settings.get("profile", {})
+        return wanted
+
     def require_one_budget(self) -> None:
         """Refuse a second ledger if there is one beside the table already."""
         if "owner_confirms" in self.settings:
@@ -166,6 +173,7 @@ class Configuration:
         if settings["unit"] == ROW:
             settings["unit"] = WORD_FOR_ROWS
         try:
+            settings.pop("profile", None)
             source = settings.pop("source")
             source = with_table(source, settings.pop("table", None)) if isinstance(source, str) else source
             return protect(source, name=self.name, **protection_arguments(settings))
@@ -275,6 +283,9 @@ def _configuration(file: Path, name: str, section: object) -> Configuration:
     settings |= {key: location.number(key, section[key]) for key in _NUMBERS if key in section}
     if "rows_per_person" in section:
         settings["rows_per_person"] = _rows_per_person(location, section["rows_per_person"])
+    if "profile" in section:
+        settings["profile"] = location.table("profile", section["profile"])
+        location.require_known("profile.", settings["profile"], _PROFILE)
     if section.get("appended", False):
         settings["appended"] = location.true("appended", section["appended"])
     settings["unit"] = parse_unit(settings["unit"])

@@ -167,6 +167,8 @@ def test_the_commands_of_a_draft_run_once_it_is_filled_in_and_its_comment_has_ev
     for form in ("{ bounds = [0, 500] }", '["north", "south"]', "{ bounds = [2024-01-01, 2024-12-31] }"):
         assert form in written
     filled = written.replace('unit = "FILL IN"', 'unit = "user_id"').replace('epsilon = "FILL IN"', 'epsilon = "1"')
+    assert '# profile = { share = "1/20", most_rows = FILL IN }' in filled
+    filled = filled.replace("# profile =", "profile =").replace("most_rows = FILL IN", "most_rows = 50")
     Path(text).write_text(filled, encoding="utf-8")
     commands = [line.removeprefix("#   giveortake ") for line in written.splitlines() if "#   giveortake " in line]
     assert [command.split()[0] for command in commands] == ["quote", "profile"]

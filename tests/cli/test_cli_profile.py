@@ -40,7 +40,6 @@ def test_a_profile_is_kept_and_best_caps_are_chosen_by_it(trips: Path, capsys: p
     text = told(capsys, "profile", str(trips), *SAID, *options)
     assert re.search(r"rows of a person +cut, about +at least +at most *\n→ +1( +\S+ %){3} *\n +\d+ ", text)
     assert "--rows-per-person 1 --groups-per-person 1 --rows-per-group 1:" in unwrapped(text)
-    assert "--caps best" in unwrapped(text)
     assert "0 to 400" in unwrapped(text)  # the declared bounds, which are as narrow as those found, 0 to 512
     assert max(map(len, text.splitlines())) <= 80
     again = json.loads(told(capsys, "profile", str(trips), *SAID, *options, "--format", "json"))
@@ -56,8 +55,34 @@ def test_a_profile_is_kept_and_best_caps_are_chosen_by_it(trips: Path, capsys: p
     assert quote["worthless"] is None
     shown = told(capsys, "quote", str(trips), question, *SAID, "--epsilon", "0.001", "--caps", "best", "--n", "5")
     assert "worthless" in shown
-    answered = told(capsys, "query", str(trips), question, *SAID, "--epsilon", "100", "--caps", "best")
-    assert "the caps cut" in answered  # and how much
+    answered = [
+        told(capsys, "query", str(trips), question, *SAID, "--epsilon", "100", "--format", "csv", *caps)
+        for caps in (("--caps", "best"), ())  # which are those of who states none
+    ]
+    assert answered[0] == answered[1]
+
+
+def test_a_file_says_what_a_profile_costs(trips: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = trips.with_name("trips.toml")
+    section = '[trips]\nsource = "trips.csv"\nunit = "person"\nbudget = { epsilon = "2" }\n'
+    domains = '[trips.domains]\nregion = ["0", "1"]\n'
+    file.write_text(f"{section}{domains}", encoding="utf-8")
+    assert main(["profile", str(file)]) == 2
+    assert "share" in capsys.readouterr().err
+    file.write_text(f'{section}profile = {{ share = "1/20", most_rows = 100, by = ["region"] }}\n{domains}')
+    for share, epsilon, by in ((), "1/10", ["region"]), (("--share", "1/4"), "1/2", ["region"]):
+        bought = json.loads(told(capsys, "profile", str(file), *share, "--format", "json"))
+        assert (bought["epsilon"], sorted(bought["caps"])) == (
+            epsilon,
+            ["groups_per_person", "rows_per_group", "rows_per_person"],
+        ), by
+    quote = json.loads(
+        told(capsys, "quote", str(file), "SELECT COUNT(*) FROM trips", "--epsilon", "1", "--format", "json")
+    )
+    assert quote["left_out"]["rows"] is not None
+    file.write_text(f"{section}profile = {{ price = 1 }}\n{domains}")
+    assert main(["profile", str(file)]) == 2
+    assert "profile.price" in capsys.readouterr().err
 
 
 def test_a_profile_is_quoted_without_a_ledger(trips: Path, capsys: pytest.CaptureFixture[str]) -> None:

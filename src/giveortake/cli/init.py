@@ -90,8 +90,7 @@ def draft(
 # A draft of `giveortake init`, made of the names and types of the columns alone: no row was looked at.
 # Fill in what is marked {FILL_IN}; then check the file with this free command:
 #   giveortake quote {file} 'SELECT COUNT(*) AS n FROM {_in_sql(name)}' --epsilon 0.1 --rows-per-person 10
-# (without --rows-per-person if unit = "row", or if it is said below). Which number is good can be found, at a price:
-#   giveortake profile {file} --epsilon 0.1 --most-rows 1000
+# (without --rows-per-person if unit = "row", or if it is said below).
 # Let analysts in before that if their budgets have a delta: what you ask yourself fixes how the rest of delta is used.
 # The first charge freezes what is said below about columns. To say something else after it, rename the section and add
 # population = "people of {name}".
@@ -102,7 +101,10 @@ source = {quoted(source)}
 unit = "{FILL_IN}"  # the column that names a person, or "row" if every row is somebody else
 # the columns: {listed}{blanks}
 budget = {{ epsilon = "{FILL_IN}" }}  # for all questions ever, such as "1"; with delta = "1e-8" keys can be found
-# rows_per_person = {FILL_IN}  # how many rows of a person count, such as 10; the noise grows with it
+# How many rows of a person count is found at a price, once, and chosen for every query then. After the first charge:
+#   giveortake profile {file}
+# profile = {{ share = "1/20", most_rows = {FILL_IN} }}  # of the budget; most_rows: nobody can have more, as is public
+# rows_per_person = {FILL_IN}  # or say it yourself, such as 10; the noise grows with it
 
 # What columns may hold, as far as it is known without looking at the table: categories that are found in the data, or
 # bounds that are read off it, would give away what is in it. What is not declared can be found at a price, or not be

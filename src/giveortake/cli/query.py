@@ -209,18 +209,24 @@ def _quote_arguments(parser: argparse.ArgumentParser) -> None:
 _SHOWN = 8  # lines of a table
 
 
+_PROFILED: dict[str, Any] = {"by": (), "columns": (), "most_rows": None}
+
+
 def profile(arguments: argparse.Namespace) -> int:
     """Release the profile, or find it in the ledger, and print it."""
-    wanted = {name: getattr(arguments, name) for name in ("by", "columns", "most_rows")}
+    proposed = session_options.proposed_profile(arguments)
+    wanted = {name: getattr(arguments, name) or proposed.get(name) or none for name, none in _PROFILED.items()}
+    stated = {name: getattr(arguments, name) for name in ("epsilon", "share")}
+    terms = stated if any(stated.values()) else {name: proposed.get(name) for name in stated}
     with ExitStack() as stack:
         if arguments.quote:
             rehearsed, _ = stack.enter_context(session_options.rehearsed_session(arguments))
-            price = rehearsed.profile(**wanted).quote(epsilon=arguments.epsilon, share=arguments.share)
+            price = rehearsed.profile(**wanted).quote(**terms)
             terminal().print(Text(printable("; ".join(price.notes))))
             return 0
         session, _ = session_options.open_session(arguments)
         stack.enter_context(session)
-        released = session.profile(**wanted).answer(epsilon=arguments.epsilon, share=arguments.share, key=arguments.key)
+        released = session.profile(**wanted).answer(**terms, key=arguments.key)
         if arguments.format == "json":
             sys.stdout.write(json.dumps(_as_json(released), ensure_ascii=False) + "\n")
         else:
@@ -241,7 +247,7 @@ def _show_profile(out: Console, profile: Profile, declared: Schema) -> None:
         out.print(
             Text(
                 f"{options}: the least that leaves 95 % of the persons as they are, as far as the noise lets us see. "
-                "Lower caps mean less noise, and leave more rows out; --caps best weighs both for each question."
+                "Lower caps mean less noise, and leave more rows out; queries that state none weigh both."
             )
         )
     for column, ends in profile.bounds.items():
@@ -305,9 +311,11 @@ def _share(profile: Profile, cap: int) -> dict[str, Any]:
 
 def _profile_arguments(parser: argparse.ArgumentParser) -> None:
     session_options.add_file(parser)
-    price = parser.add_mutually_exclusive_group(required=True)
-    price.add_argument("--epsilon", metavar="E", help="what the profile may cost")
-    price.add_argument("--share", metavar="S", help="instead, a share of the whole budget, such as 1/10")
+    price = parser.add_mutually_exclusive_group()
+    price.add_argument(
+        "--share", metavar="S", help="a share of the whole budget, such as 1/20, unless the file says it"
+    )
+    price.add_argument("--epsilon", metavar="E", help="instead, what the profile may cost")
     parser.add_argument("--by", action="append", default=[], metavar="COL", help="a column that questions group by")
     parser.add_argument(
         "--columns", action="append", default=[], metavar="COL", help="a number whose bounds are wanted"
@@ -350,14 +358,15 @@ COMMANDS = {
         run=quote,
     ),
     "profile": Command(
-        summary="release how many rows people have, once, to choose caps by",
+        summary="release how many rows people have, once, to choose everybody's caps by",
         description=(
             "Release how many rows (and groups, and how large numbers) people have, in bins, with noise; the ledger "
-            "keeps it. From then on `giveortake quote` and `query` say what their caps cut, and --caps best chooses."
+            "keeps it. From then on every query that states no caps has the best ones by it, whoever asks, and every "
+            'interval holds the number of all rows. A TOML file may say what it costs: profile = { share = "1/20" }.'
         ),
         examples=(
             "giveortake profile trips.parquet --unit user_id --budget 1 --epsilon 0.1",
-            "giveortake profile trips.toml --epsilon 0.1 --by region --columns amount --most-rows 1000",
+            "giveortake profile trips.toml --share 1/20 --by region --columns amount --most-rows 1000",
         ),
         add_arguments=_profile_arguments,
         run=profile,

@@ -32,7 +32,7 @@ from giveortake.privacy import ApproxDP, PureDP
 from giveortake.session.protection import table_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from giveortake.configuration import Configuration
     from giveortake.ledger.budget_status import BudgetStatus
@@ -90,6 +90,12 @@ def _section(arguments: argparse.Namespace) -> Configuration | None:
     if Path(arguments.file).suffix.lower() != ".toml":
         return None
     return select_section(configurations(arguments.file), arguments.table, "--table")
+
+
+def proposed_profile(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    """The profile that the TOML file of the arguments proposes; empty if there is none."""
+    section = _section(arguments)
+    return {} if section is None else section.profile
 
 
 def open_session(arguments: argparse.Namespace) -> tuple[Session, str]:

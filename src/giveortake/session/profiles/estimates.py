@@ -9,9 +9,8 @@ and the chance to miss is shared out evenly among them (union bound).
 
 Estimates of how many persons have each size, from a noisy histogram: those who were seen, and a tail beyond.
 
-Estimates are not bounds; those are `SizeBounds`. They lean upward: where noise may hide people, zero would be too
-low. Beyond the last size at which people were seen, their number falls as a power of the size, as fast as it fell over
-the two doublings before.
+Estimates are not bounds; those are `SizeBounds`. Where noise may hide people, zero would be too low: beyond the last
+size at which people were seen, their number falls as a power of the size.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import math
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias, final
+from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
 import numpy as np
 
@@ -36,40 +35,42 @@ if TYPE_CHECKING:
     Floats: TypeAlias = npt.NDArray[np.float64]
 
 
-USUAL = 1.0  # deviations of the noise that are added to the estimate of the first people who were not seen
-LARGE = 4.0  # the same, for an estimate that should hardly be too low
-_STEEPNESS = (0.5, 8.0)  # the least and the greatest power of the size
-_NOBODY = 0.05  # persons: where fewer are expected, the tail ends
+Lean: TypeAlias = Literal["mean", "large"]  # of estimates of persons who were not seen: "large" is hardly too low
+USUAL: Lean = "mean"
+LARGE: Lean = "large"
+_POWERS = np.geomspace(0.5, 5, 24)  # of the size, by which the number of persons may fall
+_NOBODY = 0.1  # the chance, before the counts are looked at, that nobody is beyond
+_HARDLY = 0.98  # of the weight of all powers
 _GRID = (np.arange(16) + 0.5) / 16  # places of a person's groups, from the largest to the smallest
 
 
 @cached(256)
-def people(sizes: Sizes, miss: float, lean: float) -> Floats:
-    """An estimate of the number of persons in each bin."""
+def people(sizes: Sizes, miss: float, lean: Lean) -> Floats:
+    """An estimate of the number of persons in each bin.
+
+    Beyond the last size at which people were seen, K of them in the two doublings before, their number falls as a power
+    of the size, or there is nobody. Each power is weighed by how likely the noise makes the counts beyond it.
+    """
     last, counts = sizes.last_seen(miss), np.array(sizes.counts, dtype=np.float64)
-    bins = np.arange(len(counts))
-    seen: Floats = np.where(bins <= last, counts, 0.0)
-    if last == len(counts) - 1:
+    beyond = np.arange(len(counts)) > last
+    seen: Floats = np.where(beyond, 0.0, counts)
+    if not beyond.any():
         return seen
     start = float(sizes.most[last])
-    window = (sizes.least > start) & (sizes.most <= 2 * start)
-    if not window.any():
-        window = bins == last + 1
-    deviation = sizes.scale * math.sqrt(2 * int(window.sum()))
-    first = _at_least_none(float(counts[window].sum()), deviation) + lean * deviation
-    before = max(float(seen[sizes.most > start / 4].sum()) + first, 2 * first)
-    steepness = min(max(math.log(before / first) / math.log(4), _STEEPNESS[0]), _STEEPNESS[1])
-    end = min(float(sizes.most[-1]), start * max(1.0, first / _NOBODY) ** (1 / steepness))
-    above = first * (start / np.clip(np.concatenate([[0.0], sizes.most]), start, end)) ** steepness
-    return seen + np.where(bins > last, above[:-1] - above[1:], 0.0)
-
-
-def _at_least_none(noisy_count: float, deviation: float) -> float:
-    """The posterior mean of a number that is not negative, given its value with normal noise."""
-    z = noisy_count / deviation
-    if z < -8:  # where the fraction below is about this, and its parts vanish
-        return deviation / -z
-    return noisy_count + deviation * math.exp(-z * z / 2) / (math.sqrt(math.pi / 2) * math.erfc(-z / math.sqrt(2)))
+    known = max(float(seen[sizes.most > start / 4].sum()), sizes.scale)
+    powers = _POWERS[:, np.newaxis]
+    ends = np.append((start / np.maximum(sizes.least - 1, start)) ** powers, np.zeros_like(powers), axis=1)
+    falling = np.where(beyond, (ends[:, :-1] - ends[:, 1:]) * known / (4**powers - 1), 0.0)
+    expected = np.concatenate([falling, np.zeros((1, len(counts)))])
+    chances = np.append(np.full(len(powers), (1 - _NOBODY) / len(powers)), _NOBODY)
+    logarithms = np.log(chances) - np.abs(counts - expected)[:, beyond].sum(axis=1) / sizes.scale
+    weights = np.exp(logarithms - logarithms.max())
+    weights /= weights.sum()
+    unseen: Floats = weights @ expected
+    if lean == LARGE:
+        order = np.argsort(expected.sum(axis=1))
+        unseen = expected[order[np.searchsorted(np.cumsum(weights[order]), _HARDLY)]]
+    return seen + unseen
 
 
 def mean_size(sizes: Sizes, miss: float) -> float:
@@ -78,7 +79,7 @@ def mean_size(sizes: Sizes, miss: float) -> float:
     return float(_middle(sizes) @ persons / persons.sum()) if persons.sum() > 0 else 1.0
 
 
-def rows_left(sizes: Sizes, miss: float, lean: float) -> tuple[Floats, float]:
+def rows_left(sizes: Sizes, miss: float, lean: Lean) -> tuple[Floats, float]:
     """Estimates of the rows that the cap at the end of each bin leaves out, and of the number of all rows."""
     persons, middle = people(sizes, miss, lean), _middle(sizes)
     left = np.maximum(middle[np.newaxis, :] - sizes.most[:, np.newaxis], 0.0) @ persons
@@ -86,14 +87,14 @@ def rows_left(sizes: Sizes, miss: float, lean: float) -> tuple[Floats, float]:
     return falling, max(float(middle @ persons), 1.0)
 
 
-def rows_share(sizes: Sizes, cap: int, miss: float, lean: float) -> float:
+def rows_share(sizes: Sizes, cap: int, miss: float, lean: Lean) -> float:
     """An estimate of the share of rows that a cap on all rows of a person leaves out."""
     left, total = rows_left(sizes, miss, lean)
     return min(1.0, float(np.interp(cap, sizes.most, left)) / total)
 
 
 def groups_share(
-    histograms: tuple[Sizes, Sizes, Sizes], caps: tuple[int, int], most: int | None, miss: float, lean: float
+    histograms: tuple[Sizes, Sizes, Sizes], caps: tuple[int, int], most: int | None, miss: float, lean: Lean
 ) -> float:
     """An estimate of the share left out by caps on groups and on rows in each, after a cap of `most` on all rows.
 
@@ -110,7 +111,7 @@ def groups_share(
 
 
 @cached(64)
-def _in_order(histograms: tuple[Sizes, Sizes, Sizes], miss: float, lean: float) -> tuple[Floats, Floats, Floats]:
+def _in_order(histograms: tuple[Sizes, Sizes, Sizes], miss: float, lean: Lean) -> tuple[Floats, Floats, Floats]:
     """Persons in order of size: shares of all persons, their rows, and the rows in some of their groups."""
     cumulative_shares = []
     for sizes in histograms:
@@ -147,7 +148,7 @@ def _middle(sizes: Sizes) -> Floats:
     return middle
 
 
-_DEVIATIONS = 1.5  # of the noise: a greater count is taken for people; for estimates, which are not bounds
+_NEXT, _BEYOND_GAP = 1.5, 4.0  # deviations of noise above which a count is taken for people, for estimates
 _OCTAVES = (1, 2, 3, 5, 8)  # doublings above a cap within which people are looked for; those beyond are ignored
 
 
@@ -195,19 +196,26 @@ class Sizes:
     def last_seen(self, miss: float) -> int:
         """The first bin above which the histogram shows no more people than noise may.
 
-        People are sure to be above every earlier bin, or the doubling above it has more people than noise would show.
+        People are sure to be above every earlier bin, or the doubling above it has more people than noise would show:
+        a little more if it is the next one, far more if it lies beyond a gap.
         """
         above = self.bounded(miss).above_low
-        index = next((index for index in range(len(self.edges)) if above[index] <= 0), len(self.edges) - 1)
-        while index < len(self.edges) - 1 and self._more_than_noise(index):
-            index += 1
-        return index
+        last = next((index for index in range(len(self.edges)) if above[index] <= 0), len(self.edges) - 1)
+        while True:
+            shown = [
+                index
+                for index in range(last, len(self.edges) - 1)
+                if self._deviations_above(index) > (_NEXT if index == last else _BEYOND_GAP)
+            ]
+            if not shown:
+                return last
+            last = shown[-1] + 1
 
-    def _more_than_noise(self, index: int) -> bool:
-        """Whether the doubling above a bin has more people than noise alone would show."""
+    def _deviations_above(self, index: int) -> float:
+        """How many deviations of the noise the count of the doubling above a bin is."""
         window = (self.least > self.most[index]) & (self.most <= 2 * self.most[index])
-        persons = float(self.noisy(window.astype(np.float64))[0])
-        return persons > _DEVIATIONS * self.scale * float(np.sqrt(2 * window.sum())) and persons > 0
+        deviation = self.scale * float(np.sqrt(2 * window.sum()))
+        return float(self.noisy(window.astype(np.float64))[0]) / deviation if deviation else 0.0
 
     def left_estimates(self, miss: float) -> tuple[Floats, float]:
         """Estimates of the number of rows that each cap leaves out, and of the number of all rows."""
@@ -294,7 +302,7 @@ class Share:
     likely: float
 
     @classmethod
-    def of(cls, low: float, high: float, about: Callable[[float], float]) -> Share:
+    def of(cls, low: float, high: float, about: Callable[[Lean], float]) -> Share:
         """A share with estimates that are moved between the bounds; `likely` is no less than `estimate`."""
         estimate = min(max(about(USUAL), low), high)
         return cls(low, high, estimate, min(max(about(LARGE), estimate), high))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import ceil, isfinite, log
+from math import ceil, isfinite, log, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from giveortake import exact
@@ -233,6 +233,14 @@ class Profile:
         bounds = self.rows.bounded(float(1 - checked_confidence))
         return float(bounds.kept_low[0]), bounds.persons_high
 
+    @property
+    def hides_most(self) -> bool:
+        """Whether noise may hide most of the persons: fewer than half are in bins that stand out of it."""
+        if self.rows is None:
+            return False
+        counts = self.rows.counts
+        return 2 * sum(count for count in counts if count > shared_by(self._scale)) < max(sum(counts), 1)
+
     def told_persons(self) -> str:
         """The number of persons in words."""
         low, high = self.persons()
@@ -284,6 +292,8 @@ class Profile:
                 lines.append(f"  rows_per_person={line['cap']:,.0f} cuts {_span(share)}")
             caps_text = ", ".join(f"{name}={cap}" for name, cap in self.caps().items())
             lines.append(f"  {caps_text} leave 95 % of persons as they are")
+        if self.hides_most:
+            lines.append(f"  {HIDES_MOST}")
         if self.bounds:
             lines.append(f"  domains={self.bounds!r}")
         if self.unseen:
@@ -307,6 +317,16 @@ def _span(share: LeftOut) -> str:
     return f"{share.about} of the rows: {rough_percent(share.low, 2)} to {rough_percent(share.high, 2)}"
 
 
+def shared_by(scale: float) -> int:
+    """So many persons have to share a size that it stands out of the noise of a profile: three deviations."""
+    return ceil(3 * sqrt(2) * scale)
+
+
+HIDES_MOST = "its noise hides most persons, and caps that are chosen by it are guesses: a larger share would see them"
+_ADVICE = (
+    "caps chosen by a profile are near the best where it takes a fifth of what is spent on a query, and half of it "
+    "where that is ε = 0.1 or less"
+)
 _SURE = Confidence("0.95")
 NO_CAPS = Caps()
 FORMAT = 1  # of the bins; other bins need a new format, and these stay readable
@@ -375,6 +395,11 @@ class BoundProfile(Bound["Measurements"]):
             profile=self.settings(spend),
             description=f"profile of {self.request.table}: {names} of a person",
         )
+
+    @property
+    def is_of_persons(self) -> bool:
+        """Whether it tells how many rows people have."""
+        return any(isinstance(dimension, RowsOfPerson) for dimension in self.dimensions)
 
     def settings(self, spend: Spend) -> dict[str, Any]:
         """What names the profile in the ledger, and what it is read by."""
@@ -467,12 +492,14 @@ class BoundProfile(Bound["Measurements"]):
     def quoted(self, priced: Priced[Measurements], _terms: Terms, _admission: Admission) -> dict[str, Any]:
         scale = float(self.noise(priced.spend).scale)
         margin = max(1.0, -scale * log(1 - float(_SURE)))
+        stands_out = f"sizes that fewer than about {shared_by(scale):,} people share are hidden by the noise"
         seen = f"bounds of a column show only where more than about {BEYOND_NOISE * scale:,.0f} people are"
         return {
             "title": self.words(priced.measurement),
             "margins": {"persons": margin},
             "notes": (
                 f"each number of people is known to about ± {margin:,.0f} (with 95 %)",
+                *([f"{stands_out}; {_ADVICE}"] if self.is_of_persons else []),
                 *([seen] if self.request.columns else []),
                 *([] if priced.why is None else [priced.why]),
             ),
