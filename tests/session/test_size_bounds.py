@@ -12,7 +12,7 @@ from scipy import stats
 from giveortake.caching import Cache, serving
 from giveortake.mechanisms.additive import reach
 from giveortake.session.profiles import estimates
-from giveortake.session.profiles.estimates import Share, Sizes, share_left_out, share_left_out_of_groups
+from giveortake.session.profiles.estimates import Share, Sizes, share_left_out, share_left_out_of_groups, upper_limits
 from giveortake.session.profiles.histograms import size_edges
 from statistics_of_draws import ALPHA
 from tiers import tiered
@@ -158,6 +158,26 @@ def test_estimates_of_caps_on_rows_and_groups_together_are_near_the_truth(caps: 
     true = true_share(people, most, groups, rows)
     assert found.low <= true <= found.high
     assert abs(found.estimate - true) < 0.09
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("miss", [0.1, 0.001])  # learned of draws of the noise, and by a bound of each sum
+@pytest.mark.parametrize("name", PEOPLE)
+def test_upper_limits_hold_for_all_caps_together_and_a_third_of_their_noise_would_not(name: str, miss: float) -> None:
+    sizes, edges, dice = PEOPLE[name], np.array(size_edges(3_000)), np.random.default_rng(8)
+    left = np.maximum(sizes[np.newaxis, :] - edges[:, np.newaxis], 0).sum(axis=1)
+    above = (sizes[np.newaxis, :] > edges[:, np.newaxis]).sum(axis=1)
+    weights = np.maximum(edges - edges[:, np.newaxis], 0.0)
+    rounded = weights @ histogram(sizes, 3_000)  # everybody as large as the bin allows
+    missed = narrow = 0
+    for _ in range(REDRAWS):
+        drawn = noisy(sizes, 3_000, 3.0, dice)
+        limits = upper_limits(drawn, miss)
+        missed += bool((limits[0] < left).any() or (limits[1] < above).any())
+        strays = limits[0] - drawn.noisy(weights)  # what is added to the counts
+        narrow += bool((drawn.noisy(weights) + strays * 0.3 < rounded).any())
+    assert stats.binomtest(missed, REDRAWS, miss, alternative="greater").pvalue > ALPHA
+    assert miss < 0.01 or stats.binomtest(narrow, REDRAWS, miss, alternative="greater").pvalue < ALPHA
 
 
 @pytest.mark.statistical

@@ -440,20 +440,25 @@ def upper_limits(sizes: Sizes, miss: float) -> tuple[Floats, Floats]:
     of the same noise, so few stray further as hardly ever happens (with a chance of 10⁻⁹, by Chernoff) if more of all
     draws did than `miss`. Where that takes more draws, each sum gets its part of `miss`, and a bound of its own.
     """
-    caps = sizes.most[:, np.newaxis]
-    weights = np.concatenate([np.maximum(sizes.most - caps, 0.0), (sizes.least > caps).astype(np.float64)])
-    deviations = np.sqrt((weights**2).sum(axis=1))
-    positive = deviations > 0
-    strays = np.zeros(len(weights))
-    if _DRAWS * miss < _FEWEST:
-        strays = reach(weights, sizes.scale, miss / len(weights))
-    elif positive.any():
-        noise = np.rint(np.random.default_rng(0).laplace(scale=sizes.scale, size=(_DRAWS, len(sizes.edges))))
-        greatest = np.sort((noise @ (weights[positive] / deviations[positive, np.newaxis]).T).max(axis=1))
-        strays = deviations * greatest[-1 - _exceeding(miss)]
+    weights, strays = _strays(sizes.edges, sizes.scale, miss)
     limits = np.clip(sizes.noisy(weights) + strays, 0.0, None)
     left, above = (np.minimum.accumulate(array) for array in np.split(limits, 2))
     return (left if sizes.closed else np.full(len(left), np.inf)), above
+
+
+@cached(64)
+def _strays(edges: tuple[int, ...], scale: float, miss: float) -> tuple[Floats, Floats]:
+    """The weights of the sums that are limits, first of what is left out, and how far the noise of each may stray."""
+    most = np.array(edges, dtype=np.float64)
+    least, caps = np.concatenate([[1.0], most[:-1] + 1]), most[:, np.newaxis]
+    weights = np.concatenate([np.maximum(most - caps, 0.0), (least > caps).astype(np.float64)])
+    if _DRAWS * miss < _FEWEST:
+        return weights, reach(weights, scale, miss / len(weights))
+    deviations = np.sqrt((weights**2).sum(axis=1))
+    unit = weights / np.where(deviations > 0, deviations, 1.0)[:, np.newaxis]
+    noise = np.rint(np.random.default_rng(0).laplace(scale=scale, size=(_DRAWS, len(edges))))
+    greatest = np.sort((noise @ unit.T).max(axis=1))
+    return weights, deviations * greatest[-1 - _exceeding(miss)]
 
 
 def _exceeding(miss: float) -> int:
