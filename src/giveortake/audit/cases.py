@@ -270,7 +270,9 @@ def _profile(session: Session, terms: Terms) -> Bought:
 def _best_caps(session: Session, terms: Terms) -> Bought:
     yield session.profile("data", by=["r"], columns=["x"], most_rows=20).answer(**terms)
     yield session.sql(_GROUPED).quote(**terms, caps="best")
-    yield session.sql(_GROUPED).answer(**terms, caps="best")
+    yield session.sql(_GROUPED).answer(**terms)  # the same: whoever states no caps gets the best ones
+    yield session.sql("SELECT COUNT(*) AS n, MEDIAN(x) AS m, STDDEV(i) AS d FROM data WHERE b").answer(**terms)
+    yield session.sql("SELECT r, COUNT(DISTINCT q) AS n FROM data WHERE b GROUP BY r").answer(**terms)
 
 
 def _weights(session: Session, terms: Terms) -> Bought:
