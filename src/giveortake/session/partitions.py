@@ -14,6 +14,7 @@ from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.exact import counted, whole
 from giveortake.plan import Call, ColumnReference, Filter, KeepParts, Literal
 from giveortake.plan.expressions import compared
+from giveortake.plan.relations import ROW_RULE
 from giveortake.privacy.events import InPart
 
 if TYPE_CHECKING:
@@ -46,12 +47,13 @@ class Part:
 
         Which parts of a person are kept depends on the rows that count. So questions that count other rows belong to
         another partition, and the prices of both add up. If all parts are kept, there is one partition for all caps.
+        By which rule caps choose rows is part of the number, so that no other version of it counts in this partition.
 
         Guarantee: two partitions have two numbers. Whoever asks chooses a column and a cap of up to 10⁹: too few to
         find two that share 128 bits of a hash.
         """
         rows = (self.usual_caps if self.keep is None else caps).rows_in(self.table)
-        hashed = hashlib.sha256(json.dumps([*self.identity, rows]).encode()).digest()
+        hashed = hashlib.sha256(json.dumps([*self.identity, rows, ROW_RULE]).encode()).digest()
         return int.from_bytes(hashed[:16])
 
     def name(self, caps: Caps) -> str:
