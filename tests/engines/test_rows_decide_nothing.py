@@ -567,7 +567,7 @@ def test_what_stands_for_a_text_is_that_of_no_other() -> None:
 
 # -- one heavy person -------------------------------------------------------------------------------------------------
 
-HEAVY = 10_000  # rows of one person, each with a text of its own
+HEAVY = 10_000  # rows of one person, two with each text
 LITTLE = "40MB"
 QUESTIONS = [
     "SELECT COUNT(*) AS n FROM t",
@@ -586,7 +586,8 @@ def protect_texts(source: Any, **more: Any) -> Session:
 def persons(heavy: int) -> pl.DataFrame:
     """Many persons with little text, and one with as much as 4,096 characters in each of their rows."""
     texts = [f"k{number % 50}" for number in range(2_000)]
-    texts += [f"{number} {hashlib.sha256(str(number).encode()).hexdigest() * 64}"[:4096] for number in range(heavy)]
+    own = [f"{number} {hashlib.sha256(str(number).encode()).hexdigest() * 64}"[:4096] for number in range(heavy // 2)]
+    texts += [*own, *own]
     return pl.DataFrame({"p": [*(number % 500 for number in range(2_000)), *[1000] * heavy], "q": texts})
 
 

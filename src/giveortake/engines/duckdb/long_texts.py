@@ -60,9 +60,9 @@ class Lines:
 
     def with_ordinals(self, printer: Printer, table: str) -> str:
         """Give equal lines of a person different hashes, as `Printer.capped_rows` does; SHA-256 stands for content."""
-        equal = f"p, h, sha256({sort_key(self.content)})"
-        ordinals = f"row_number() OVER (PARTITION BY {equal} ORDER BY {self.identity}) AS ordinal"
-        numbered = f"SELECT {self.identity} AS id, {ordinals} FROM {table}"
+        lines = f"SELECT p, h, {self.identity} AS id, sha256({sort_key(self.content)}) AS digest FROM {table}"
+        ordinals = "row_number() OVER (PARTITION BY p, h, digest ORDER BY id) AS ordinal"
+        numbered = f"SELECT id, {ordinals} FROM ({lines}) AS l"
         hashed = hash_with_ordinal(printer.dialect, "h", "n.ordinal")
         repeated = f"n.ordinal > 1 AND {table}.{self.identity} = n.id"
         return f"UPDATE {table} SET h = {hashed} FROM ({numbered}) AS n WHERE {repeated}"
