@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 class Part:
     """One part: the rows with one value of a column. `touched` is how many parts a unit can have rows in.
 
-    `identity` identifies the partition, except for the cap on rows of a person in `table`.
+    `identity` identifies the partition with the rule by which caps choose rows, except for the cap on rows of a person
+    in `table`.
     """
 
     column: str
@@ -47,13 +48,12 @@ class Part:
 
         Which parts of a person are kept depends on the rows that count. So questions that count other rows belong to
         another partition, and the prices of both add up. If all parts are kept, there is one partition for all caps.
-        By which rule caps choose rows is part of the number, so that no other version of it counts in this partition.
 
         Guarantee: two partitions have two numbers. Whoever asks chooses a column and a cap of up to 10⁹: too few to
         find two that share 128 bits of a hash.
         """
         rows = (self.usual_caps if self.keep is None else caps).rows_in(self.table)
-        hashed = hashlib.sha256(json.dumps([*self.identity, rows, ROW_RULE]).encode()).digest()
+        hashed = hashlib.sha256(json.dumps([*self.identity, rows]).encode()).digest()
         return int.from_bytes(hashed[:16])
 
     def name(self, caps: Caps) -> str:
@@ -156,6 +156,7 @@ def parts_of(
         column,
         touched,
         keep,
+        ROW_RULE,
     )
     (table, *_), usual = (relation.tables()[0].name for relation in tables), mechanism.caps.caps
     return [Part(column, value, number, identity, table, usual, touched, keep) for number, value in enumerate(values)]
