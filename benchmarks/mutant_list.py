@@ -29,6 +29,7 @@ def _mutant(name: str, file: str, before: str, after: str, *tests: str) -> Mutan
 _REPLAY = "audit/test_coupled_runs"
 _GOLDEN = "compile/test_golden_questions"
 _STATEMENTS = "engines/test_dialects"
+_EQUAL_ROWS = "engines/test_equal_rows"
 _LEVELS = "ledger/test_registration"
 _ALLOTMENTS = "ledger/test_budgets"
 
@@ -161,10 +162,18 @@ _BOUNDING = (
     _mutant(
         "which rows of a person are kept depends on their order in the table",
         "engines/sql/printer.py",
-        'order = ", ".join([self.hash_of_row(scan), *(f"{column} NULLS LAST" for column in identifiers)])',
-        "order = person",
+        'content = ", ".join([hashed, *others])',
+        "content = person",
         _STATEMENTS,
+        _EQUAL_ROWS,
         _REPLAY,
+    ),
+    _mutant(
+        "the ordinal of a row is that among the equal rows of the table",
+        "engines/sql/printer.py",
+        "WINDOW w AS (PARTITION BY {person} ORDER BY {content})",
+        "WINDOW w AS (ORDER BY {content.removeprefix(hashed + ', ')})",
+        _EQUAL_ROWS,
     ),
     _mutant(
         "a person counts in one part more than was said",

@@ -365,7 +365,11 @@ def _product_of_rows(patch: Patch) -> None:
 def _all_rows_kept(patch: Patch) -> None:
     """The engine keeps more rows of a person than a question's caps say."""
     sound = Printer.capped_rows
-    patch.setattr(Printer, "capped_rows", lambda self, scan: sound(self, replace(scan, most_rows_of_person=MANY)))
+
+    def uncapped(self: Printer, scan: Scan, rows: str | None = None) -> str:
+        return sound(self, replace(scan, most_rows_of_person=MANY), rows)
+
+    patch.setattr(Printer, "capped_rows", uncapped)
 
 
 def _root_of_rows(patch: Patch) -> None:

@@ -144,7 +144,9 @@ def _printed(mode: Mode, dialect: Dialect) -> Iterator[tuple[str, str]]:
     read = {name: printer.relation(relation) for name, relation in catalog.private.items()}
     for scan in scans:
         if scan.most_rows_of_person is not None:
-            yield f"few_rows_of_{scan.table.name}", printer.capped_rows(scan)
+            is_own = isinstance(dialect, DuckDBDialect)
+            text = of_duckdb.capped_rows_statement(printer, scan) if is_own else printer.capped_rows(scan)
+            yield f"few_rows_of_{scan.table.name}", text
     yield from ((f"[{name}]", text) for name, text in read.items())
     for shape, text in sorted(mode.shapes().items()):
         question = sql.parse(text, catalog)

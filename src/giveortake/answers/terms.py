@@ -160,7 +160,8 @@ class Caps:
     """Caps on one person's contribution; None where nothing is capped. Each of them only lowers what counts.
 
     At most `rows_per_person` rows count, in each table or in the tables that are named, chosen before any filter by a
-    hash of what they hold; of those at most `rows_per_group` in each of at most `groups_per_person` groups.
+    hash of what they hold and of their number among equal rows of the person; of those at most `rows_per_group` in each
+    of at most `groups_per_person` groups.
 
     >>> str(Caps(4, 3)), str(Caps(rows_per_group=1))
     ('at most 3 rows of a person in each of at most 4 groups', 'at most 1 row of a person')

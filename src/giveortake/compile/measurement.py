@@ -53,7 +53,7 @@ Counted: TypeAlias = "dict[int, npt.NDArray[Any]]"  # noisy numbers by the index
 _MOST_NOISE = 10**100  # in steps; intervals are computed in doubles
 _AT_ONCE = 1 << 17  # integers that get noise between two checks of the time limit: about 0.1 s
 _MOST_NUMBERS = 1 << 25  # integers of one answer, where keys are known
-_RULES = 2  # part of the stored format
+_RULES = 3  # part of the stored format
 
 
 @final

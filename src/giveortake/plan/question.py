@@ -732,14 +732,13 @@ def _table_named(kind: str, document: Json, tables: Mapping[str, _Table], *other
 
 @final
 class _TablesByCaps:
-    """Names of tables in digests: with their caps, as a measurement has them."""
+    """Names of tables in digests: with their caps, and how rows are chosen, as a measurement has them."""
 
     def name_of(self, value: object) -> Json:
         if isinstance(value, PublicTable):
             return [value.name, value.fingerprint]
         if isinstance(value, Scan):
-            first = [] if value.first_by is None else [value.first_by]
-            return [value.table.name, value.most_rows_of_person, *first]
+            return [value.table.name, value.most_rows_of_person, *value.rule]
         return None
 
     def find(self, kind: type, document: Json) -> object:

@@ -464,6 +464,9 @@ class Binary(Relation):
         return self.left.person
 
 
+ROW_RULE = "hash of content and ordinal"  # by which engines choose rows: it names questions and partitions, too
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Scan(Relation):
@@ -493,6 +496,13 @@ class Scan(Relation):
     @property
     def most_rows(self) -> int | None:
         return 1 if self.table.person is None else self.most_rows_of_person
+
+    @property
+    def rule(self) -> list[str | list[str]]:
+        """By what rows of a person are chosen, for names in ledgers: nothing, a column, or the rule of engines."""
+        if self.most_rows_of_person is None:
+            return []
+        return [[ROW_RULE] if self.first_by is None else self.first_by]
 
     def scans(self) -> list[Scan]:
         return [self]

@@ -14,6 +14,7 @@ from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.exact import counted, whole
 from giveortake.plan import Call, ColumnReference, Filter, KeepParts, Literal
 from giveortake.plan.expressions import compared
+from giveortake.plan.relations import ROW_RULE
 from giveortake.privacy.events import InPart
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 class Part:
     """One part: the rows with one value of a column. `touched` is how many parts a unit can have rows in.
 
-    `identity` identifies the partition, except for the cap on rows of a person in `table`.
+    `identity` identifies the partition with the rule by which caps choose rows, except for the cap on rows of a person
+    in `table`.
     """
 
     column: str
@@ -154,6 +156,7 @@ def parts_of(
         column,
         touched,
         keep,
+        ROW_RULE,
     )
     (table, *_), usual = (relation.tables()[0].name for relation in tables), mechanism.caps.caps
     return [Part(column, value, number, identity, table, usual, touched, keep) for number, value in enumerate(values)]

@@ -6221,6 +6221,40 @@ GROUP BY code
 -- ==== persons with few rows ====
 
 -- few_rows_of_data
+WITH beyond AS MATERIALIZED (SELECT "p" AS p
+  FROM (SELECT "p" AS "p",
+        CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+        "i" AS "i",
+        "w" AS "w",
+        CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+        CASE WHEN strlen(CAST("n" AS VARCHAR)) <= 4096 THEN CAST("n" AS VARCHAR) ELSE left(CAST("n" AS VARCHAR), 4096) END AS "n",
+        CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q",
+        "b" AS "b",
+        CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d",
+        CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e",
+        CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t",
+        "c" AS "c"
+    FROM table_data AS t) AS t
+  GROUP BY "p" HAVING count(*) > 5)
+SELECT t.*
+FROM (SELECT "p" AS "p",
+      CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+      CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+      "i" AS "i",
+      "w" AS "w",
+      CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+      CASE WHEN strlen(CAST("n" AS VARCHAR)) <= 4096 THEN CAST("n" AS VARCHAR) ELSE left(CAST("n" AS VARCHAR), 4096) END AS "n",
+      CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q",
+      "b" AS "b",
+      CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d",
+      CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e",
+      CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t",
+      "c" AS "c"
+  FROM table_data AS t) AS t ANTI
+JOIN beyond ON t."p" = beyond.p
+WHERE t."p" IS NOT NULL
+UNION ALL
 SELECT "p",
     "x",
     "y",
@@ -6247,37 +6281,95 @@ FROM (SELECT "p",
       "e",
       "t",
       "c",
-      row_number() OVER (PARTITION BY "p" ORDER BY abs((((((((((((((((((((((((((((((((((((((((coalesce(TRY_CAST("p" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CASE WHEN abs("x") < CAST('1099511627776.0' AS DOUBLE) THEN CAST(floor("x" * CAST('1048576.0' AS DOUBLE)) AS BIGINT) WHEN "x" IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CASE WHEN abs("y") < CAST('1099511627776.0' AS DOUBLE) THEN CAST(floor("y" * CAST('1048576.0' AS DOUBLE)) AS BIGINT) WHEN "y" IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST("i" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST("w" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5("r"), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5("n"), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5("q"), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST("b" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(date_diff('day', DATE '1970-01-01', "d") AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(date_diff('day', DATE '1970-01-01', "e") AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST((date_diff('day', DATE '1970-01-01', CAST("t" AS DATE)) * 1440 + CAST(hour("t") AS BIGINT) * 60 + CAST(minute("t") AS BIGINT)) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CASE WHEN abs(CAST("c" AS DOUBLE)) < CAST('1099511627776.0' AS DOUBLE) THEN CAST(floor(CAST("c" AS DOUBLE) * CAST('1048576.0' AS DOUBLE)) AS BIGINT) WHEN CAST("c" AS DOUBLE) IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), "p" NULLS LAST, "x" NULLS LAST, "y" NULLS LAST, "i" NULLS LAST, "w" NULLS LAST, "r" NULLS LAST, "n" NULLS LAST, "q" NULLS LAST, "b" NULLS LAST, "d" NULLS LAST, "e" NULLS LAST, "t" NULLS LAST, "c" NULLS LAST) AS row_rank
-  FROM (SELECT "p" AS "p",
-        CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-        CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-        "i" AS "i",
-        "w" AS "w",
-        CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
-        CASE WHEN strlen(CAST("n" AS VARCHAR)) <= 4096 THEN CAST("n" AS VARCHAR) ELSE left(CAST("n" AS VARCHAR), 4096) END AS "n",
-        CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q",
-        "b" AS "b",
-        CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d",
-        CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e",
-        CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t",
-        "c" AS "c"
-    FROM table_data AS t) AS t
-  WHERE "p" IS NOT NULL) AS t
+      row_number() OVER (PARTITION BY "p" ORDER BY CASE WHEN row_ordinal = 1 THEN row_hash ELSE abs((((((((row_hash) + 14348907) * ((((coalesce(TRY_CAST(row_ordinal AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(row_ordinal AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) END, row_rank) AS row_rank
+  FROM (SELECT "p",
+        "x",
+        "y",
+        "i",
+        "w",
+        "r",
+        "n",
+        "q",
+        "b",
+        "d",
+        "e",
+        "t",
+        "c",
+        row_hash,
+        row_number() OVER w AS row_rank,
+        1 + row_number() OVER w - rank() OVER w AS row_ordinal
+    FROM (SELECT "p",
+          "x",
+          "y",
+          "i",
+          "w",
+          "r",
+          "n",
+          "q",
+          "b",
+          "d",
+          "e",
+          "t",
+          "c",
+          abs((((((((((((((((((((((((((((((((((((((((coalesce(TRY_CAST("p" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CASE WHEN abs("x") < CAST('1099511627776.0' AS DOUBLE) THEN CAST(floor("x" * CAST('1048576.0' AS DOUBLE)) AS BIGINT) WHEN "x" IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CASE WHEN abs("y") < CAST('1099511627776.0' AS DOUBLE) THEN CAST(floor("y" * CAST('1048576.0' AS DOUBLE)) AS BIGINT) WHEN "y" IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST("i" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST("w" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5("r"), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5("n"), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5("q"), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST("b" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(date_diff('day', DATE '1970-01-01', "d") AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(date_diff('day', DATE '1970-01-01', "e") AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST((date_diff('day', DATE '1970-01-01', CAST("t" AS DATE)) * 1440 + CAST(hour("t") AS BIGINT) * 60 + CAST(minute("t") AS BIGINT)) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CASE WHEN abs(CAST("c" AS DOUBLE)) < CAST('1099511627776.0' AS DOUBLE) THEN CAST(floor(CAST("c" AS DOUBLE) * CAST('1048576.0' AS DOUBLE)) AS BIGINT) WHEN CAST("c" AS DOUBLE) IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) AS row_hash
+      FROM (SELECT t.*
+        FROM (SELECT "p" AS "p",
+              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              "i" AS "i",
+              "w" AS "w",
+              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+              CASE WHEN strlen(CAST("n" AS VARCHAR)) <= 4096 THEN CAST("n" AS VARCHAR) ELSE left(CAST("n" AS VARCHAR), 4096) END AS "n",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q",
+              "b" AS "b",
+              CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d",
+              CASE WHEN TRY_CAST("e" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("e" AS DATE) END AS "e",
+              CASE WHEN TRY_CAST("t" AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN TRY_CAST("t" AS TIMESTAMP) END AS "t",
+              "c" AS "c"
+          FROM table_data AS t) AS t SEMI
+        JOIN beyond ON t."p" = beyond.p) AS t
+      WHERE "p" IS NOT NULL) AS t WINDOW w AS (PARTITION BY "p" ORDER BY row_hash, "x" NULLS LAST, "y" NULLS LAST, "i" NULLS LAST, "w" NULLS LAST, "r" NULLS LAST, "n" NULLS LAST, "q" NULLS LAST, "b" NULLS LAST, "d" NULLS LAST, "e" NULLS LAST, "t" NULLS LAST, "c" NULLS LAST)) AS t) AS t
 WHERE row_rank <= 5
 
 -- few_rows_of_visits
+WITH beyond AS MATERIALIZED (SELECT "p" AS p
+  FROM (SELECT "p" AS "p",
+        CASE WHEN strlen(CAST("k" AS VARCHAR)) <= 4096 THEN CAST("k" AS VARCHAR) ELSE left(CAST("k" AS VARCHAR), 4096) END AS "k",
+        CASE WHEN isnan(CAST("v" AS DOUBLE)) THEN NULL ELSE CAST("v" AS DOUBLE) END AS "v"
+    FROM table_visits AS t) AS t
+  GROUP BY "p" HAVING count(*) > 5)
+SELECT t.*
+FROM (SELECT "p" AS "p",
+      CASE WHEN strlen(CAST("k" AS VARCHAR)) <= 4096 THEN CAST("k" AS VARCHAR) ELSE left(CAST("k" AS VARCHAR), 4096) END AS "k",
+      CASE WHEN isnan(CAST("v" AS DOUBLE)) THEN NULL ELSE CAST("v" AS DOUBLE) END AS "v"
+  FROM table_visits AS t) AS t ANTI
+JOIN beyond ON t."p" = beyond.p
+WHERE t."p" IS NOT NULL
+UNION ALL
 SELECT "p",
     "k",
     "v"
 FROM (SELECT "p",
       "k",
       "v",
-      row_number() OVER (PARTITION BY "p" ORDER BY abs((((((((((coalesce(TRY_CAST("p" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5("k"), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CASE WHEN abs("v") < CAST('1099511627776.0' AS DOUBLE) THEN CAST(floor("v" * CAST('1048576.0' AS DOUBLE)) AS BIGINT) WHEN "v" IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), "p" NULLS LAST, "k" NULLS LAST, "v" NULLS LAST) AS row_rank
-  FROM (SELECT "p" AS "p",
-        CASE WHEN strlen(CAST("k" AS VARCHAR)) <= 4096 THEN CAST("k" AS VARCHAR) ELSE left(CAST("k" AS VARCHAR), 4096) END AS "k",
-        CASE WHEN isnan(CAST("v" AS DOUBLE)) THEN NULL ELSE CAST("v" AS DOUBLE) END AS "v"
-    FROM table_visits AS t) AS t
-  WHERE "p" IS NOT NULL) AS t
+      row_number() OVER (PARTITION BY "p" ORDER BY CASE WHEN row_ordinal = 1 THEN row_hash ELSE abs((((((((row_hash) + 14348907) * ((((coalesce(TRY_CAST(row_ordinal AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(row_ordinal AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) END, row_rank) AS row_rank
+  FROM (SELECT "p",
+        "k",
+        "v",
+        row_hash,
+        row_number() OVER w AS row_rank,
+        1 + row_number() OVER w - rank() OVER w AS row_ordinal
+    FROM (SELECT "p",
+          "k",
+          "v",
+          abs((((((((((coalesce(TRY_CAST("p" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5("k"), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CASE WHEN abs("v") < CAST('1099511627776.0' AS DOUBLE) THEN CAST(floor("v" * CAST('1048576.0' AS DOUBLE)) AS BIGINT) WHEN "v" IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) AS row_hash
+      FROM (SELECT t.*
+        FROM (SELECT "p" AS "p",
+              CASE WHEN strlen(CAST("k" AS VARCHAR)) <= 4096 THEN CAST("k" AS VARCHAR) ELSE left(CAST("k" AS VARCHAR), 4096) END AS "k",
+              CASE WHEN isnan(CAST("v" AS DOUBLE)) THEN NULL ELSE CAST("v" AS DOUBLE) END AS "v"
+          FROM table_visits AS t) AS t SEMI
+        JOIN beyond ON t."p" = beyond.p) AS t
+      WHERE "p" IS NOT NULL) AS t WINDOW w AS (PARTITION BY "p" ORDER BY row_hash, "k" NULLS LAST, "v" NULLS LAST)) AS t) AS t
 WHERE row_rank <= 5
 
 -- [data]

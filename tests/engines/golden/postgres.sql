@@ -5550,22 +5550,52 @@ FROM (SELECT "p",
       "e",
       "t",
       "c",
-      row_number() OVER (PARTITION BY "p" ORDER BY abs((((((((((((((((((((((((((((((((((((((((coalesce(CAST("p" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(CAST(CASE WHEN abs("x") < CAST('1099511627776.0' AS DOUBLE PRECISION) THEN CAST(floor("x" * CAST('1048576.0' AS DOUBLE PRECISION)) AS BIGINT) WHEN "x" IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(CASE WHEN abs("y") < CAST('1099511627776.0' AS DOUBLE PRECISION) THEN CAST(floor("y" * CAST('1048576.0' AS DOUBLE PRECISION)) AS BIGINT) WHEN "y" IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST("i" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST("w" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST('x' || left(md5("r"), 15) AS BIT(60)) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST('x' || left(md5("n"), 15) AS BIT(60)) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST('x' || left(md5("q"), 15) AS BIT(60)) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST("b" AS INTEGER) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST("d" - DATE '1970-01-01' AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST("e" - DATE '1970-01-01' AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST((CAST(CAST("t" AS DATE) - DATE '1970-01-01' AS BIGINT) * 1440 + CAST(extract(hour FROM "t") AS BIGINT) * 60 + CAST(extract(minute FROM "t") AS BIGINT)) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(CASE WHEN abs(CAST("c" AS DOUBLE PRECISION)) < CAST('1099511627776.0' AS DOUBLE PRECISION) THEN CAST(floor(CAST("c" AS DOUBLE PRECISION) * CAST('1048576.0' AS DOUBLE PRECISION)) AS BIGINT) WHEN CAST("c" AS DOUBLE PRECISION) IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), "p" NULLS LAST, "x" NULLS LAST, "y" NULLS LAST, "i" NULLS LAST, "w" NULLS LAST, "r" NULLS LAST, "n" NULLS LAST, "q" NULLS LAST, "b" NULLS LAST, "d" NULLS LAST, "e" NULLS LAST, "t" NULLS LAST, "c" NULLS LAST) AS row_rank
-  FROM (SELECT "p" AS "p",
-        nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
-        nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
-        "i" AS "i",
-        "w" AS "w",
-        CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r",
-        CASE WHEN octet_length(CAST("n" AS TEXT)) <= 4096 THEN CAST("n" AS TEXT) ELSE left(CAST("n" AS TEXT), 4096) END AS "n",
-        CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q",
-        "b" AS "b",
-        CASE WHEN "d" BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN "d" END AS "d",
-        CASE WHEN "e" BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN "e" END AS "e",
-        CASE WHEN "t" BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN "t" END AS "t",
-        "c" AS "c"
-    FROM table_data AS t) AS t
-  WHERE "p" IS NOT NULL) AS t
+      row_number() OVER (PARTITION BY "p" ORDER BY CASE WHEN row_ordinal = 1 THEN row_hash ELSE abs((((((((row_hash) + 14348907) * ((((coalesce(CAST(row_ordinal AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(row_ordinal AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) END, row_rank) AS row_rank
+  FROM (SELECT "p",
+        "x",
+        "y",
+        "i",
+        "w",
+        "r",
+        "n",
+        "q",
+        "b",
+        "d",
+        "e",
+        "t",
+        "c",
+        row_hash,
+        row_number() OVER w AS row_rank,
+        1 + row_number() OVER w - rank() OVER w AS row_ordinal
+    FROM (SELECT "p",
+          "x",
+          "y",
+          "i",
+          "w",
+          "r",
+          "n",
+          "q",
+          "b",
+          "d",
+          "e",
+          "t",
+          "c",
+          abs((((((((((((((((((((((((((((((((((((((((coalesce(CAST("p" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(CAST(CASE WHEN abs("x") < CAST('1099511627776.0' AS DOUBLE PRECISION) THEN CAST(floor("x" * CAST('1048576.0' AS DOUBLE PRECISION)) AS BIGINT) WHEN "x" IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(CASE WHEN abs("y") < CAST('1099511627776.0' AS DOUBLE PRECISION) THEN CAST(floor("y" * CAST('1048576.0' AS DOUBLE PRECISION)) AS BIGINT) WHEN "y" IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST("i" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST("w" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST('x' || left(md5("r"), 15) AS BIT(60)) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST('x' || left(md5("n"), 15) AS BIT(60)) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST('x' || left(md5("q"), 15) AS BIT(60)) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST("b" AS INTEGER) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST("d" - DATE '1970-01-01' AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST("e" - DATE '1970-01-01' AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST((CAST(CAST("t" AS DATE) - DATE '1970-01-01' AS BIGINT) * 1440 + CAST(extract(hour FROM "t") AS BIGINT) * 60 + CAST(extract(minute FROM "t") AS BIGINT)) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(CASE WHEN abs(CAST("c" AS DOUBLE PRECISION)) < CAST('1099511627776.0' AS DOUBLE PRECISION) THEN CAST(floor(CAST("c" AS DOUBLE PRECISION) * CAST('1048576.0' AS DOUBLE PRECISION)) AS BIGINT) WHEN CAST("c" AS DOUBLE PRECISION) IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) AS row_hash
+      FROM (SELECT "p" AS "p",
+            nullif(CAST("x" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "x",
+            nullif(CAST("y" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "y",
+            "i" AS "i",
+            "w" AS "w",
+            CASE WHEN octet_length(CAST("r" AS TEXT)) <= 4096 THEN CAST("r" AS TEXT) ELSE left(CAST("r" AS TEXT), 4096) END AS "r",
+            CASE WHEN octet_length(CAST("n" AS TEXT)) <= 4096 THEN CAST("n" AS TEXT) ELSE left(CAST("n" AS TEXT), 4096) END AS "n",
+            CASE WHEN octet_length(CAST("q" AS TEXT)) <= 4096 THEN CAST("q" AS TEXT) ELSE left(CAST("q" AS TEXT), 4096) END AS "q",
+            "b" AS "b",
+            CASE WHEN "d" BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN "d" END AS "d",
+            CASE WHEN "e" BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN "e" END AS "e",
+            CASE WHEN "t" BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59' THEN "t" END AS "t",
+            "c" AS "c"
+        FROM table_data AS t) AS t
+      WHERE "p" IS NOT NULL) AS t WINDOW w AS (PARTITION BY "p" ORDER BY row_hash, "x" NULLS LAST, "y" NULLS LAST, "i" NULLS LAST, "w" NULLS LAST, "r" NULLS LAST, "n" NULLS LAST, "q" NULLS LAST, "b" NULLS LAST, "d" NULLS LAST, "e" NULLS LAST, "t" NULLS LAST, "c" NULLS LAST)) AS t) AS t
 WHERE row_rank <= 5
 
 -- few_rows_of_visits
@@ -5575,12 +5605,22 @@ SELECT "p",
 FROM (SELECT "p",
       "k",
       "v",
-      row_number() OVER (PARTITION BY "p" ORDER BY abs((((((((((coalesce(CAST("p" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST('x' || left(md5("k"), 15) AS BIT(60)) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(CASE WHEN abs("v") < CAST('1099511627776.0' AS DOUBLE PRECISION) THEN CAST(floor("v" * CAST('1048576.0' AS DOUBLE PRECISION)) AS BIGINT) WHEN "v" IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), "p" NULLS LAST, "k" NULLS LAST, "v" NULLS LAST) AS row_rank
-  FROM (SELECT "p" AS "p",
-        CASE WHEN octet_length(CAST("k" AS TEXT)) <= 4096 THEN CAST("k" AS TEXT) ELSE left(CAST("k" AS TEXT), 4096) END AS "k",
-        nullif(CAST("v" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "v"
-    FROM table_visits AS t) AS t
-  WHERE "p" IS NOT NULL) AS t
+      row_number() OVER (PARTITION BY "p" ORDER BY CASE WHEN row_ordinal = 1 THEN row_hash ELSE abs((((((((row_hash) + 14348907) * ((((coalesce(CAST(row_ordinal AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(row_ordinal AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) END, row_rank) AS row_rank
+  FROM (SELECT "p",
+        "k",
+        "v",
+        row_hash,
+        row_number() OVER w AS row_rank,
+        1 + row_number() OVER w - rank() OVER w AS row_ordinal
+    FROM (SELECT "p",
+          "k",
+          "v",
+          abs((((((((((coalesce(CAST("p" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(CAST(CAST(CAST('x' || left(md5("k"), 15) AS BIT(60)) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(CAST(CASE WHEN abs("v") < CAST('1099511627776.0' AS DOUBLE PRECISION) THEN CAST(floor("v" * CAST('1048576.0' AS DOUBLE PRECISION)) AS BIGINT) WHEN "v" IS NOT NULL THEN 1 END AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)) AS row_hash
+      FROM (SELECT "p" AS "p",
+            CASE WHEN octet_length(CAST("k" AS TEXT)) <= 4096 THEN CAST("k" AS TEXT) ELSE left(CAST("k" AS TEXT), 4096) END AS "k",
+            nullif(CAST("v" AS DOUBLE PRECISION), CAST('NaN' AS DOUBLE PRECISION)) AS "v"
+        FROM table_visits AS t) AS t
+      WHERE "p" IS NOT NULL) AS t WINDOW w AS (PARTITION BY "p" ORDER BY row_hash, "k" NULLS LAST, "v" NULLS LAST)) AS t) AS t
 WHERE row_rank <= 5
 
 -- [data]

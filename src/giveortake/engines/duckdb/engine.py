@@ -95,6 +95,15 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded, weights:
     return f"SELECT CAST(code AS BIGINT) AS code, count(*) FROM ({codes}) AS t GROUP BY code"
 
 
+def capped_rows_statement(printer: Printer, scan: Scan) -> str:
+    """The rows of `Printer.capped_rows`, of which only those of persons with more than count are hashed and ranked."""
+    person, rows = printer.dialect.identifier(str(scan.table.person)), printer.stored(scan)
+    beyond = f"SELECT {person} AS p FROM ({rows}) AS t GROUP BY {person} HAVING count(*) > {scan.most_rows_of_person}"
+    few = f"SELECT t.* FROM ({rows}) AS t ANTI JOIN beyond ON t.{person} = beyond.p WHERE t.{person} IS NOT NULL"
+    many = printer.capped_rows(scan, f"SELECT t.* FROM ({rows}) AS t SEMI JOIN beyond ON t.{person} = beyond.p")
+    return f"WITH beyond AS MATERIALIZED ({beyond}) {few} UNION ALL {many}"
+
+
 _AT_ONCE = 1 << 17  # values converted from or to Python's before the time is checked
 _STOPPED = "Query interrupted"  # all that DuckDB says if Ctrl-C arrives: whoever asked has decided that, and no row
 _WIDE_AT_ONCE = 1 << 10  # long rows fetched before the time is checked
@@ -366,7 +375,7 @@ class DuckDBEngine(SQLEngine):
             if self._wide.has_wide_rows(scan):
                 self._wide.make_capped_rows(scan, table)
             else:
-                self._make(table, self._printer.capped_rows(scan))
+                self._make(table, capped_rows_statement(self._printer, scan))
             self._bounded.append(table)
 
     def _prepare(self, relation: Relation) -> None:

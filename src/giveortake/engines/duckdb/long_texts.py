@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, final
 from giveortake.engines.duckdb.dialect import parameters, sql_type
 from giveortake.engines.duckdb.tables import open_database
 from giveortake.engines.runtime import limit_of_question, out_of_time
-from giveortake.engines.sql.printer import hash_of, mark, unused
+from giveortake.engines.sql.printer import hash_of, hash_with_ordinal, mark, unused
 from giveortake.engines.sql.statements import comparable, known_rows, rows_of, total_weight
 from giveortake.plan import KeepParts, Kind
 
@@ -56,7 +56,16 @@ class Lines:
     content: tuple[str, ...]
     most: int
     groups: int | None = None
-    is_repeated: bool = True  # several lines may have one identity
+    is_repeated: bool = True  # several lines may have one identity; else that is the number of a row
+
+    def with_ordinals(self, printer: Printer, table: str) -> str:
+        """Give equal lines of a person different hashes, as `Printer.capped_rows` does; SHA-256 stands for content."""
+        lines = f"SELECT p, h, {self.identity} AS id, sha256({sort_key(self.content)}) AS digest FROM {table}"
+        ordinals = "row_number() OVER (PARTITION BY p, h, digest ORDER BY id) AS ordinal"
+        numbered = f"SELECT id, {ordinals} FROM ({lines}) AS l"
+        hashed = hash_with_ordinal(printer.dialect, "h", "n.ordinal")
+        repeated = f"n.ordinal > 1 AND {table}.{self.identity} = n.id"
+        return f"UPDATE {table} SET h = {hashed} FROM ({numbered}) AS n WHERE {repeated}"
 
     def first(self, table: str) -> str:
         """The lines that count, as far as hashes decide; `following` is the hash of the line that comes next."""
@@ -168,17 +177,18 @@ def value_lines(printer: Printer, distinct: Distinct, coded: Coded) -> Lines:
 
 
 def row_lines(printer: Printer, scan: Scan) -> Lines:
-    """The rows of each person, with the columns c0, c1 … of the table."""
+    """The rows of each person, with the columns c0, c1 … of the table, and the hash of their content."""
     assert scan.most_rows_of_person is not None  # noqa: S101 (asked only then)
     dialect, table_columns = printer.dialect, scan.table.columns
     person = dialect.identifier(str(scan.table.person))
     columns = [
         f"{comparable(dialect, person, scan.table.schema[str(scan.table.person)].kind)} AS p",
         f"{printer.hash_of_row(scan)} AS h",
+        "h AS row_hash",
         *(f"{dialect.identifier(name)} AS c{index}" for index, (name, _) in enumerate(table_columns)),
     ]
     select = f"SELECT {', '.join(columns)} FROM ({printer.stored(scan)}) AS t WHERE {person} IS NOT NULL"
-    content = tuple(f"c{index}" for index in range(len(table_columns)))
+    content = ("row_hash", *(f"c{index}" for index in range(len(table_columns))))
     return Lines(select, ("p",), "rowid", content, scan.most_rows_of_person, is_repeated=False)
 
 
@@ -370,7 +380,7 @@ class WideRows:
 
     def make_capped_rows(self, scan: Scan, target: str) -> None:
         """Make a table of the rows that count."""
-        with self._first(row_lines(self._printer, scan)) as (table, first):
+        with self._first(row_lines(self._printer, scan), with_ordinals=scan.first_by is None) as (table, first):
             columns = ", ".join(_named(self._printer, [name for name, _ in scan.table.columns]))
             counted = f"{table} AS l SEMI JOIN {first} AS f ON l.rowid = f.id"
             self._tables.make(target, f"SELECT {columns} FROM {counted}")
@@ -392,14 +402,17 @@ class WideRows:
     # -- inside -------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _first(self, lines: Lines) -> Iterator[tuple[str, str]]:
+    def _first(self, lines: Lines, *, with_ordinals: bool = False) -> Iterator[tuple[str, str]]:
         """Make a table of lines and one of those that count, for a while."""
-        with self._temporary_table(lines.select) as table, self._temporary_table(lines.first(table)) as first:
-            with self._temporary_table(lines.borders(first)) as borders:
-                most = dict(self._tables.rows(f"SELECT number, most FROM {borders}"))
-                if most:
-                    self._settle(lines, table, first, borders, most)
-            yield table, first
+        with self._temporary_table(lines.select) as table:
+            if with_ordinals:
+                self._tables.execute(lines.with_ordinals(self._printer, table), None)
+            with self._temporary_table(lines.first(table)) as first:
+                with self._temporary_table(lines.borders(first)) as borders:
+                    most = dict(self._tables.rows(f"SELECT number, most FROM {borders}"))
+                    if most:
+                        self._settle(lines, table, first, borders, most)
+                yield table, first
 
     def _settle(self, lines: Lines, table: str, first: str, borders: str, most: Mapping[int, int]) -> None:
         """Decide by content which lines count, where some lines of one hash do and others do not."""

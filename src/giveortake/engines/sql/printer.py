@@ -83,6 +83,16 @@ def hash_of(*marks: str) -> str:
     return f"abs({text})"
 
 
+def hash_with_ordinal(dialect: Dialect, hashed: str, ordinal: str) -> str:
+    """A number for each of several equal rows, whose content has one hash: that hash for the first of them.
+
+    For others the ordinal is multiplied in twice. Once would make an arithmetic progression of the numbers of equal
+    rows, of which long stretches can lie below a border: as many would count as in a sample only on average.
+    """
+    number = mark(dialect, ordinal, Kind.INTEGER)
+    return f"CASE WHEN {ordinal} = 1 THEN {hashed} ELSE {hash_of(hashed, number, number)} END"
+
+
 def hashes_of(numbers: npt.NDArray[np.int64], marks: Iterable[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
     """Compute `hash_of` for many persons, who are whole numbers, and many parts, in NumPy: the same integers.
 
@@ -569,14 +579,33 @@ class Printer:
             case _:
                 return column
 
-    def capped_rows(self, scan: Scan) -> str:
-        """A table with few rows of each person, chosen by their content; rows without a person are left out."""
-        identifiers = [self.dialect.identifier(name) for name, _ in scan.table.columns]
-        columns, person = ", ".join(identifiers), self.dialect.identifier(str(scan.table.person))
-        order = ", ".join([self.hash_of_row(scan), *(f"{column} NULLS LAST" for column in identifiers)])
-        rank = unused("row_rank", (name for name, _ in scan.table.columns))
-        ranks = f"row_number() OVER (PARTITION BY {person} ORDER BY {order}) AS {rank}"
-        ranked = f"SELECT {columns}, {ranks} FROM ({self.stored(scan)}) AS t WHERE {person} IS NOT NULL"
+    def capped_rows(self, scan: Scan, rows: str | None = None) -> str:
+        """A table with few rows of each person, out of `rows` or all of its rows; rows without a person are left out.
+
+        Guarantee: of a person with n rows min(n, `most_rows_of_person`) count, and that person's rows alone decide
+        which contents count how often. Rows are ranked by a hash of their content and of their ordinal among the equal
+        rows *of the same person*, so that of equal rows some may count and others not, as in a sample without
+        replacement. Whichever of them has which ordinal, the same contents count. What has one hash is ordered by
+        content, and by ordinals. With `first_by`, its values rank rows, and then the content.
+
+        Among equal rows of the table, an ordinal would depend on how many of them others have: if one person leaves,
+        rows of others would step in.
+        """
+        names, owner = [name for name, _ in scan.table.columns], str(scan.table.person)
+        hashed, ordinal, rank = (unused(name, names) for name in ("row_hash", "row_ordinal", "row_rank"))
+        columns, person = self._names(names), self.dialect.identifier(owner)
+        others = [f"{self.dialect.identifier(name)} NULLS LAST" for name in names if name != owner]
+        content = ", ".join([hashed, *others])
+        hashes = f"SELECT {columns}, {self.hash_of_row(scan)} AS {hashed} FROM ({rows or self.stored(scan)}) AS t"
+        ranked = (
+            f"SELECT {columns}, {hashed}, row_number() OVER w AS {rank}, "
+            f"1 + row_number() OVER w - rank() OVER w AS {ordinal} FROM ({hashes} WHERE {person} IS NOT NULL) AS t "
+            f"WINDOW w AS (PARTITION BY {person} ORDER BY {content})"
+        )
+        if scan.first_by is None:
+            order = f"{hash_with_ordinal(self.dialect, hashed, ordinal)}, {rank}"
+            ranks = f"row_number() OVER (PARTITION BY {person} ORDER BY {order}) AS {rank}"
+            ranked = f"SELECT {columns}, {ranks} FROM ({ranked}) AS t"
         return f"SELECT {columns} FROM ({ranked}) AS t WHERE {rank} <= {scan.most_rows_of_person}"
 
     def stored(self, scan: Scan) -> str:
