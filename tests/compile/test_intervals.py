@@ -464,8 +464,8 @@ def test_a_sample_of_one_has_no_variance(entropy: RecordedEntropy) -> None:
 
 # -- numbers that decided which groups are shown ----------------------------------------------------------------------
 
-KEYS = tiered(1_200, 4_000)
-LEAST_HELD = 0.95 - 6 * math.sqrt(0.95 * 0.05 / (KEYS / 6))  # a sixth of them is shown at least
+ALIKE = tiered(1_200, 4_000)
+LEAST_HELD = 0.95 - 6 * math.sqrt(0.95 * 0.05 / (ALIKE / 6))  # a sixth of them is shown at least
 OF_KEYS = (
     "COUNT(*) AS n, SUM(x) AS s, AVG(x) AS m, 10 - 2 * COUNT(*) AS l, STDDEV(x) AS d, SUM(x) / (COUNT(*) + 2) AS q"
 )
@@ -481,8 +481,8 @@ def test_intervals_at_shown_groups_hold_though_the_number_decided(spend: dict[st
 
     def session(rows: int) -> Session:
         values = [CLAMPED[index % 10] for index in range(rows)]
-        keys = np.repeat(np.arange(KEYS), rows)
-        table = pl.DataFrame({"k": keys, "x": values * KEYS})
+        keys = np.repeat(np.arange(ALIKE), rows)
+        table = pl.DataFrame({"k": keys, "x": values * ALIKE})
         return gt.protect(table, unit=gt.ROW, budget=gt.ApproxDP(100, "1e-3"), domains=domains, name="data")
 
     with session(1) as s:
@@ -496,7 +496,7 @@ def test_intervals_at_shown_groups_hold_though_the_number_decided(spend: dict[st
     values = np.array([CLAMPED[index % 10] for index in range(rows)])
     truths = {"n": rows, "s": values.sum(), "m": values.mean(), "l": 10 - 2 * rows, "d": values.std()}
     truths["q"] = values.sum() / (rows + 2)
-    assert KEYS / 6 <= len(answer) <= KEYS
+    assert ALIKE / 6 <= len(answer) <= ALIKE
     for name, truth in truths.items():
         low, high = (np.array(answer.to_dict()[f"{name}_{end}"], dtype=float) for end in ("low", "high"))
         assert ((low <= truth + 1e-5) & (truth - 1e-5 <= high)).mean() >= LEAST_HELD, name

@@ -164,20 +164,27 @@ class Ratio(_Formula):
         high = None if self.high is None else self.high + constant
         return replace(self, over=self.over.plus(self.under.times(constant)), low=low, high=high)
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the greatest quotient there may be."""
+        return -math.inf if self.low is None else float(self.low), math.inf if self.high is None else float(self.high)
+
     def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
-        for index in (_deciding(self.over, measures), _deciding(self.under, measures)):
-            if index is not None:
-                return _ratio_to_decided(self, measures, index, miss, size)
-        over, under = (_plain(linear, measures, size) for linear in (self.over, self.under))
-        low = -math.inf if self.low is None else float(self.low)
-        high = math.inf if self.high is None else float(self.high)
         indices = sorted({*self.over.weights, *self.under.weights})
+        if all(measures[index].truncated is None for index in indices):
+            return self._of_counted_rows(measures, miss, size)
+        return self._of_all_rows(self._of_counted_rows(measures, miss * (1 - _OF_DIVISOR), size), measures, miss, size)
+
+    def _of_counted_rows(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+        indices = sorted({*self.over.weights, *self.under.weights})
+        decided = _deciding(indices, measures)
+        if decided is not None:
+            return _ratio_with_decided(self, decided, measures, miss, size)
+        low, high = self.bounds
+        over, under = (_plain(linear, measures, size) for linear in (self.over, self.under))
         parts = [(measures[index], _weight(self.over, index), _weight(self.under, index)) for index in indices]
-        is_truncated = any(measures[index].truncated is not None for index in indices)
-        own_miss = miss * (1 - _OF_DIVISOR) if is_truncated else miss
-        value, *ends = Acceptance(over, under, parts, own_miss).interval(low, high, float(self.slack))
-        estimates = Evaluated(value, *ends)
-        return self._of_all_rows(estimates, measures, miss, size) if is_truncated else estimates
+        value, *ends = Acceptance(over, under, parts, miss).interval(low, high, float(self.slack))
+        return Evaluated(value, *ends)
 
     def _of_all_rows(self, estimates: Evaluated, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
         """The intervals of the quotient over all rows, from that over the rows that count.
@@ -320,7 +327,7 @@ def _linear(formula: Linear, measures: Mapping[int, Combined], miss: float, size
 
     With other measures beside it, both intervals get half of the probability to miss (union bound).
     """
-    index = _deciding(formula, measures)
+    index = _deciding(formula.weights, measures)
     if index is None:
         return _undecided(formula, measures, miss, size)
     weight, rest = formula.weights[index], _without(formula, index)
@@ -338,9 +345,9 @@ def _linear(formula: Linear, measures: Mapping[int, Combined], miss: float, size
     return Evaluated(_integers(np.rint(total.values)), _integers(low), _integers(high))
 
 
-def _deciding(formula: Linear, measures: Mapping[int, Combined]) -> int | None:
-    """The index of the measure in a formula whose number decided which keys are shown; there is one at most."""
-    return next((index for index in formula.weights if measures[index].decided is not None), None)
+def _deciding(indices: Iterable[int], measures: Mapping[int, Combined]) -> int | None:
+    """The index of the measure whose number decided which keys are shown; there is one at most."""
+    return next((index for index in indices if measures[index].decided is not None), None)
 
 
 def _without(formula: Linear, index: int) -> Linear:
@@ -348,7 +355,9 @@ def _without(formula: Linear, index: int) -> Linear:
     return replace(formula, weights={other: weight for other, weight in formula.weights.items() if other != index})
 
 
-def _ratio_to_decided(ratio: Ratio, measures: Mapping[int, Combined], index: int, miss: float, size: int) -> Evaluated:
+def _ratio_with_decided(
+    ratio: Ratio, index: int, measures: Mapping[int, Combined], miss: float, size: int
+) -> Evaluated:
     """A quotient in which a number takes part that decided.
 
     Guarantee: where that number is the divisor, n times a factor, over / under is a constant and what is left of
@@ -363,10 +372,8 @@ def _ratio_to_decided(ratio: Ratio, measures: Mapping[int, Combined], index: int
         shift, over = Fraction(0), ratio.over
     parts = [floats(_linear(replace(part, whole=False), measures, miss / 2, size)) for part in (over, ratio.under)]
     quotient = _plus(_over(*parts), Evaluated(*(np.full(size, float(shift)) for _ in range(3))))
-    low = -math.inf if ratio.low is None else float(ratio.low)
-    high = math.inf if ratio.high is None else float(ratio.high)
     slack = float(ratio.slack)
-    ends = np.clip(quotient.low - slack, low, high), np.clip(quotient.high + slack, low, high)
+    ends = np.clip(quotient.low - slack, *ratio.bounds), np.clip(quotient.high + slack, *ratio.bounds)
     return Evaluated(np.clip(quotient.values, *ends), *ends)
 
 
