@@ -18,7 +18,7 @@ from giveortake.compile.spend import charges_of
 from giveortake.engines import Persons
 from giveortake.exact import sqrt_up
 from giveortake.mechanisms import CountedKeys, Gaussian, Laplace
-from giveortake.mechanisms.partition_selection import Contribution
+from giveortake.mechanisms.partition_selection import KeyCaps
 from giveortake.plan import Derive, Filter, KeepParts
 from giveortake.privacy import ApproxDP, Neighbours, gaussian_mu
 from giveortake.session import Session
@@ -120,7 +120,7 @@ def test_one_count_finds_keys_and_is_their_number_where_it_can(
         return
     assert isinstance(found.selection, NoisyCounts)
     assert isinstance(found.selection.mechanism.noise, Laplace if spend.is_pure else Gaussian)
-    counted = found.selection.mechanism.contribution
+    counted = found.selection.mechanism.caps
     told = (found.selection.decides, found.selection.counted, counted.groups, counted.rows, counted.total)
     assert told == decides
     asked = next(found.asked())
@@ -165,7 +165,7 @@ def test_optimal_chances_are_taken_where_they_show_more(neighbours: Neighbours) 
     assert found.sensitivity == 3 * sides
     assert found.event().epsilon == 3 * sides * found.mechanism.epsilon
     assert found.event().delta == F(1, 10**6)
-    counts = CountedKeys.calibrated(Contribution(3), epsilon=found.event().epsilon, delta="1e-6", sensitivity=sides)
+    counts = CountedKeys.calibrated(KeyCaps(3), epsilon=found.event().epsilon, delta="1e-6", sensitivity=sides)
     assert found.least < counts.threshold
 
 

@@ -16,7 +16,7 @@ from cases import all_cases
 from giveortake.errors import InvalidParameter
 from giveortake.mechanisms import CountedKeys, Gaussian, Laplace, Sensitive
 from giveortake.mechanisms.mechanism import BoundedIntegers
-from giveortake.mechanisms.partition_selection import Contribution
+from giveortake.mechanisms.partition_selection import KeyCaps
 from giveortake.privacy import ApproxDP, events
 from statistics_of_draws import ALPHA
 from tiers import tiered
@@ -41,19 +41,19 @@ def seen(noise: Noise, threshold: int, numbers: Vector) -> float:
     return -math.expm1(sum(math.log1p(-above(noise, threshold - number)) for number in numbers))
 
 
-def all_spreads(contribution: Contribution) -> list[Vector]:
+def all_spreads(caps: KeyCaps) -> list[Vector]:
     """Every way in which what counts of a person may lie in keys that nobody else has."""
     return [
         spread
-        for keys in range(1, contribution.groups + 1)
-        for spread in itertools.combinations_with_replacement(range(1, contribution.rows + 1), keys)
-        if sum(spread) <= contribution.total
+        for keys in range(1, caps.groups + 1)
+        for spread in itertools.combinations_with_replacement(range(1, caps.rows + 1), keys)
+        if sum(spread) <= caps.total
     ]
 
 
-def calibrated(contribution: Contribution, kind: str, amount: F, delta: str, sensitivity: int = 1) -> CountedKeys:
+def calibrated(caps: KeyCaps, kind: str, amount: F, delta: str, sensitivity: int = 1) -> CountedKeys:
     epsilon, mu = (amount, None) if kind == "epsilon" else (None, amount)
-    return CountedKeys.calibrated(contribution, delta=delta, epsilon=epsilon, mu=mu, sensitivity=sensitivity)
+    return CountedKeys.calibrated(caps, delta=delta, epsilon=epsilon, mu=mu, sensitivity=sensitivity)
 
 
 NOISES: list[Noise] = [Laplace(F(1, 2)), Laplace(7), Gaussian(1), Gaussian(20)]
@@ -63,19 +63,19 @@ SHAPES = list(itertools.product(range(1, 6), range(1, tiered(5, 6)), range(1, ti
 @all_cases("noise", NOISES)
 def test_the_chance_of_lone_keys_is_that_of_the_worst_of_all_spreads(noise: Noise) -> None:
     for shape in SHAPES:
-        contribution = Contribution(*shape)
+        caps = KeyCaps(*shape)
         for above_rows in (1, 4, 25):
-            threshold = contribution.rows + above_rows
-            worst = max(seen(noise, threshold, spread) for spread in all_spreads(contribution))
-            charged = float(CountedKeys(noise, threshold, contribution).event().delta)
+            threshold = caps.rows + above_rows
+            worst = max(seen(noise, threshold, spread) for spread in all_spreads(caps))
+            charged = float(CountedKeys(noise, threshold, caps).event().delta)
             assert worst * (1 - 1e-9) <= charged <= worst * (1 + 1e-9)
 
 
 @all_cases("noise", NOISES)
 def test_the_worst_spreads_are_not_lone_rows_alone_nor_one_lone_key(noise: Noise) -> None:
     """Which of them is worst depends on the noise: as many keys as there may be, or as few as are filled."""
-    contribution = Contribution(4, 3, 6)
-    assert {(count, number) for spread in contribution.spreads() for count, number in spread} >= {(2, 3), (3, 1)}
+    caps = KeyCaps(4, 3, 6)
+    assert {(count, number) for spread in caps.spreads() for count, number in spread} >= {(2, 3), (3, 1)}
     wide = isinstance(noise, Laplace) and noise.scale == 7
     many, few = (seen(noise, 40, spread) for spread in ((3, 1, 1, 1), (3, 3)))
     assert (many > few) is (wide or noise == Gaussian(20))
@@ -87,22 +87,22 @@ def test_the_worst_spreads_are_not_lone_rows_alone_nor_one_lone_key(noise: Noise
 def test_the_threshold_is_the_least_that_keeps_delta(
     shape: tuple[int, ...], amount: str, delta: str, sensitivity: int
 ) -> None:
-    contribution = Contribution(*shape)
+    caps = KeyCaps(*shape)
     for kind in ("epsilon", "mu"):
-        found = calibrated(contribution, kind, F(amount), delta, sensitivity)
+        found = calibrated(caps, kind, F(amount), delta, sensitivity)
         event = found.event(sensitivity)
         assert event.delta <= F(delta)
-        assert CountedKeys(found.noise, found.threshold - 1, contribution).event().delta > F(delta)
+        assert CountedKeys(found.noise, found.threshold - 1, caps).event().delta > F(delta)
         if isinstance(event, events.DiscoveredKeys):
             assert event.epsilon == F(amount)
-            assert found.noise == Laplace(sensitivity * contribution.total / F(amount))
+            assert found.noise == Laplace(sensitivity * caps.total / F(amount))
         else:
             assert float(1 / event.noise_multiplier) == pytest.approx(float(amount))
             assert 1 / event.noise_multiplier <= F(amount)
 
 
 def test_a_changed_unit_moves_counts_twice_as_far_and_costs_the_same_delta() -> None:
-    laplace, gaussian = (CountedKeys(noise, 30, Contribution(3, 2, 4)) for noise in (Laplace(4), Gaussian(4)))
+    laplace, gaussian = (CountedKeys(noise, 30, KeyCaps(3, 2, 4)) for noise in (Laplace(4), Gaussian(4)))
     assert laplace.event().guarantee().epsilon == 1
     assert laplace.event(2).guarantee().epsilon == 2
     added, changed = gaussian.event(), gaussian.event(2)
@@ -115,18 +115,18 @@ def test_a_changed_unit_moves_counts_twice_as_far_and_costs_the_same_delta() -> 
         with pytest.raises(InvalidParameter, match="sensitivity"):
             laplace.event(wrong)
     with pytest.raises(InvalidParameter, match="threshold"):
-        CountedKeys(Laplace(4), 2, Contribution(3, 2, 4))  # a key of one person's rows alone would be shown by them
+        CountedKeys(Laplace(4), 2, KeyCaps(3, 2, 4))  # a key of one person's rows alone would be shown by them
 
 
 def test_no_more_counts_than_there_is() -> None:
-    assert Contribution(5, 9, 3) == Contribution(3, 3, 3)
-    assert Contribution(5, 2) == Contribution(5, 2, 10) == Contribution(5, 2, 99)
-    assert [float(Contribution(*shape).l2) for shape in [(4,), (4, 4, 4), (3, 2, 5)]] == pytest.approx([2, 4, 3])
+    assert KeyCaps(5, 9, 3) == KeyCaps(3, 3, 3)
+    assert KeyCaps(5, 2) == KeyCaps(5, 2, 10) == KeyCaps(5, 2, 99)
+    assert [float(KeyCaps(*shape).l2) for shape in [(4,), (4, 4, 4), (3, 2, 5)]] == pytest.approx([2, 4, 3])
 
 
 # -- the promise, on every pair of tables of three keys ---------------------------------------------------------------
 
-SMALL = Contribution(2, 2, 3)
+SMALL = KeyCaps(2, 2, 3)
 VECTORS: list[Vector] = [
     vector
     for vector in itertools.product(range(3), repeat=3)
@@ -186,7 +186,7 @@ def test_no_pair_of_small_tables_exceeds_the_promise(kind: str, sensitivity: int
 @all_cases("kind", ["epsilon", "mu"])
 def test_mistakes_in_noise_or_threshold_exceed_the_promise(kind: str) -> None:
     """A threshold for one lone key or one lone row, and noise for one group or 30 % too little."""
-    sound, of_one_key = (calibrated(each, kind, F(1, 2), "0.02") for each in (SMALL, Contribution(1)))
+    sound, of_one_key = (calibrated(each, kind, F(1, 2), "0.02") for each in (SMALL, KeyCaps(1)))
     noises: dict[str, Noise] = {
         "one group": of_one_key.noise,
         "less": type(sound.noise)(sound.noise.scale_in_steps * F(7, 10)),
@@ -211,7 +211,7 @@ def test_mistakes_in_noise_or_threshold_exceed_the_promise(kind: str) -> None:
 def test_keys_are_shown_as_often_as_their_count_says_and_a_wrong_scale_is_caught(
     kind: str, claim: float, plausible: bool
 ) -> None:
-    mechanism = calibrated(Contribution(4, 4, 4), kind, F(1, 5), "1e-7")
+    mechanism = calibrated(KeyCaps(4, 4, 4), kind, F(1, 5), "1e-7")
     scale = mechanism.noise.scale_in_steps
     size, count = 20_000, mechanism.threshold - int(scale)
     keys, numbers = mechanism.release_with_numbers(
@@ -225,7 +225,7 @@ def test_keys_are_shown_as_often_as_their_count_says_and_a_wrong_scale_is_caught
 
 
 def test_a_release_tells_the_counts_that_are_shown_and_no_other() -> None:
-    mechanism = CountedKeys(Gaussian(2), 20, Contribution(1))  # nine deviations above the count of a few
+    mechanism = CountedKeys(Gaussian(2), 20, KeyCaps(1))  # nine deviations above the count of a few
     found = mechanism.release({"many": 1000, "few": 1, "some": 500})
     assert set(found) == {"many", "some"}
     assert abs(found["many"] - 1000) < 40
@@ -233,6 +233,6 @@ def test_a_release_tells_the_counts_that_are_shown_and_no_other() -> None:
 
 
 def test_laplace_counts_keep_epsilon_and_delta() -> None:
-    event = CountedKeys.calibrated(Contribution(5), epsilon=1, delta="1e-7").event()
+    event = CountedKeys.calibrated(KeyCaps(5), epsilon=1, delta="1e-7").event()
     assert isinstance(event.guarantee(), ApproxDP)
     assert event.guarantee().epsilon == 1

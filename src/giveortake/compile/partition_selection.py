@@ -26,7 +26,7 @@ from giveortake.engines import Found, Keys, Persons
 from giveortake.engines.questions import WIDEST
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.mechanisms import KeySelection
-from giveortake.mechanisms.partition_selection import Contribution, CountedKeys, WeightedKeys, weights
+from giveortake.mechanisms.partition_selection import CountedKeys, KeyCaps, WeightedKeys, weights
 from giveortake.plan import Call, ColumnReference, Derive, Filter, KeepParts
 from giveortake.plan import Literal as Constant
 from giveortake.plan.question import free_name
@@ -176,13 +176,13 @@ class NoisyCounts(Selection):
         return replace(self, sensitivity=1)
 
     def named(self) -> list[Any]:
-        mechanism, counted = self.mechanism, self.mechanism.contribution
+        mechanism, counted = self.mechanism, self.mechanism.caps
         noise = [type(mechanism.noise).__name__, str(self.scale), mechanism.threshold]
         return ["noisy counts", *noise, counted.groups, counted.rows, counted.total, self.decides]
 
     def question(self, relation: Relation, keys: Keys) -> Persons:
         counted = _with_value(relation, self.measure)
-        return Persons(counted, keys, self.touched, rows=self.mechanism.contribution.rows)
+        return Persons(counted, keys, self.touched, rows=self.mechanism.caps.rows)
 
     @property
     def scale(self) -> Fraction:
@@ -202,7 +202,7 @@ class NoisyCounts(Selection):
 
     @property
     def least_persons(self) -> int:
-        return -(-self.least // self.mechanism.contribution.rows)
+        return -(-self.least // self.mechanism.caps.rows)
 
     def noise(self, fineness: int) -> RoundedNoise:
         """The noise of the deciding number, in parts of 1 / `fineness`."""
@@ -329,26 +329,26 @@ class KeySearch:
         """The deciding count gets an equal share of the spend; the other measures get the rest."""
         share, measure = Fraction(1, self._levels()), self.measures[count]
         if isinstance(measure, PersonCount):
-            contribution, kind = Contribution(self.stability.touched), "persons"
+            caps, kind = KeyCaps(self.stability.touched), "persons"
         else:
             stability = self.stability
-            contribution = Contribution(stability.touched, stability.most_in_group, stability.rows)
+            caps = KeyCaps(stability.touched, stability.most_in_group, stability.rows)
             kind = "values" if isinstance(measure, ValueCount) else "rows"
         if spend.is_pure:
             assert spend.epsilon is not None  # noqa: S101 (it is pure)
             epsilon = priced_within(spend.epsilon * share)
-            mechanism = self._counted(contribution, delta, epsilon=epsilon)
+            mechanism = self._counted(caps, delta, epsilon=epsilon)
             left = replace(spend, epsilon=spend.epsilon - epsilon)
         else:
             square = _value_spend(spend, delta).squared_mu()
-            mechanism = self._counted(contribution, delta, mu=1 / noise_multiplier(square * share))
+            mechanism = self._counted(caps, delta, mu=1 / noise_multiplier(square * share))
             left = Spend(rho=square * (1 - share) / 2, keys=delta) if share < 1 else spend
-        kind = "persons" if (contribution.rows, kind) == (1, "rows") else kind
+        kind = "persons" if (caps.rows, kind) == (1, "rows") else kind
         selection = NoisyCounts(mechanism, self.stability.touched, self._sides(), count, kind, measure)
         return selection, left if share < 1 else None
 
-    def _counted(self, contribution: Contribution, delta: Fraction, **noise: Fraction) -> CountedKeys:
-        return CountedKeys.calibrated(contribution, delta=delta, sensitivity=self._sides(), **noise)
+    def _counted(self, caps: KeyCaps, delta: Fraction, **noise: Fraction) -> CountedKeys:
+        return CountedKeys.calibrated(caps, delta=delta, sensitivity=self._sides(), **noise)
 
     # -- keys apart from their numbers ---------------------------------------------------------------------------
 
@@ -359,7 +359,7 @@ class KeySearch:
         per_key = float(delta) / touched
         share = self._share(-log(2 * per_key) if per_key < 0.1 else 1.0, _TWO_MARGINS * self._levels() * self._rows())
         epsilon = priced_within(spend.epsilon * share)
-        counted = self._counted(Contribution(touched), delta, epsilon=epsilon)
+        counted = self._counted(KeyCaps(touched), delta, epsilon=epsilon)
         keys = touched * self._sides()
         chances = OptimalChances(KeySelection(epsilon / keys, delta / keys), touched, keys)
         best: Selection = min((NoisyCounts(counted, touched, self._sides()), chances), key=lambda way: way.least)

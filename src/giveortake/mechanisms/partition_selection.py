@@ -200,7 +200,7 @@ class ThresholdedKeys(Mechanism[Any, Any]):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Contribution:
+class KeyCaps:
     """How much of one unit counts: at most `groups` keys, at most `rows` in each, and at most `total` in all."""
 
     groups: int
@@ -253,11 +253,11 @@ class Contribution:
 class CountedKeys(ThresholdedKeys):
     """Add noise to how often every key occurs, and show the keys whose noisy count reaches the threshold, with it.
 
-    One count finds a key and is its number. Of a unit `contribution` counts: the caps hold, and nothing is scaled.
+    One count finds a key and is its number. Of a unit `caps` counts: the caps hold, and nothing is scaled.
 
     Guarantee [KKMN09]: let δ be the greatest chance, over all ways in which a unit's rows may lie in keys that nobody
     else has, that any of these is shown. If one unit is added, then but for an event of probability δ a release is that
-    of noise on counts moved by at most `contribution`: (total / scale)-DP with Laplace noise, (l2 / σ)-GDP with
+    of noise on counts moved by at most `caps`: (total / scale)-DP with Laplace noise, (l2 / σ)-GDP with
     Gaussian noise. If one unit is changed: twice that in L1, √2 times that in L2, with the same δ.
 
     Proof. Let A be the keys that occur in the first table alone, with numbers r₁, r₂ … of at least 1: all are the
@@ -273,19 +273,19 @@ class CountedKeys(ThresholdedKeys):
 
     noise: Laplace | Gaussian
     threshold: int
-    contribution: Contribution
+    caps: KeyCaps
 
     citation: ClassVar[str] = "Korolova, Kenthapadi, Mishra, Ntoulas: Releasing search queries privately, WWW 2009"
 
-    def __init__(self, noise: Laplace | Gaussian, threshold: int, contribution: Contribution) -> None:
+    def __init__(self, noise: Laplace | Gaussian, threshold: int, caps: KeyCaps) -> None:
         object.__setattr__(self, "noise", noise)
-        object.__setattr__(self, "threshold", exact.whole("threshold", threshold, least=contribution.rows + 1))
-        object.__setattr__(self, "contribution", contribution)
+        object.__setattr__(self, "threshold", exact.whole("threshold", threshold, least=caps.rows + 1))
+        object.__setattr__(self, "caps", caps)
 
     @classmethod
     def calibrated(
         cls,
-        contribution: Contribution,
+        caps: KeyCaps,
         *,
         delta: Number,
         epsilon: Number | None = None,
@@ -294,39 +294,39 @@ class CountedKeys(ThresholdedKeys):
     ) -> CountedKeys:
         """The least threshold, at the least noise, that keeps ε (by Laplace noise) or μ (by Gaussian noise), and δ.
 
-        >>> CountedKeys.calibrated(Contribution(5), epsilon=1, delta="1e-7").threshold
+        >>> CountedKeys.calibrated(KeyCaps(5), epsilon=1, delta="1e-7").threshold
         87
-        >>> CountedKeys.calibrated(Contribution(4, 4, 4), epsilon=1, delta="1e-6").threshold
+        >>> CountedKeys.calibrated(KeyCaps(4, 4, 4), epsilon=1, delta="1e-6").threshold
         60
         """
         chance = exact.open_probability("delta", delta)
         noise: Laplace | Gaussian
         if mu is None:
             assert epsilon is not None  # noqa: S101 (one of them is stated)
-            noise = Laplace(scale_for(_l1(contribution, sensitivity), epsilon))
+            noise = Laplace(scale_for(_l1(caps, sensitivity), epsilon))
         else:
-            noise = Gaussian(_l2(contribution, sensitivity) / exact.spendable("mu", mu))
+            noise = Gaussian(_l2(caps, sensitivity) / exact.spendable("mu", mu))
         if noise.scale_in_steps > exact.GREATEST / _FARTHEST:
             stated = ("epsilon", epsilon) if mu is None else ("mu", mu)
             raise InvalidParameter(*stated, "asks for noise beyond the supported range", hint="ask for more")
-        return cls(noise, _least_threshold(noise, contribution, chance), contribution)
+        return cls(noise, _least_threshold(noise, caps, chance), caps)
 
     def event(self, sensitivity: Number = 1) -> events.DiscoveredKeys | events.GaussianKeys:
         """The event of a release; `sensitivity` is 1 under add-remove; 2 under change-one: one leaves, one enters."""
-        chance = _lone_count_chance(self.noise, self.threshold, self.contribution)
+        chance = _lone_count_chance(self.noise, self.threshold, self.caps)
         if isinstance(self.noise, Laplace):
-            return events.DiscoveredKeys(_l1(self.contribution, sensitivity) / self.noise.scale, chance)
-        return events.GaussianKeys(self.noise.sigma / _l2(self.contribution, sensitivity), chance)
+            return events.DiscoveredKeys(_l1(self.caps, sensitivity) / self.noise.scale, chance)
+        return events.GaussianKeys(self.noise.sigma / _l2(self.caps, sensitivity), chance)
 
 
-def _l1(contribution: Contribution, sensitivity: Number) -> Fraction:
+def _l1(caps: KeyCaps, sensitivity: Number) -> Fraction:
     """How far all counts are moved in L1 when one unit is added, or one leaves and another enters."""
-    return Fraction(contribution.total * (2 if _is_changed(sensitivity) else 1))
+    return Fraction(caps.total * (2 if _is_changed(sensitivity) else 1))
 
 
-def _l2(contribution: Contribution, sensitivity: Number) -> Fraction:
+def _l2(caps: KeyCaps, sensitivity: Number) -> Fraction:
     """The same in L2, rounded up."""
-    return contribution.l2 * (exact.sqrt_up(Fraction(2)) if _is_changed(sensitivity) else 1)
+    return caps.l2 * (exact.sqrt_up(Fraction(2)) if _is_changed(sensitivity) else 1)
 
 
 def _is_changed(sensitivity: Number) -> bool:
@@ -341,14 +341,14 @@ _HALVINGS = 80
 
 
 @cached(256)
-def _least_threshold(noise: Laplace | Gaussian, contribution: Contribution, delta: Fraction) -> int:
+def _least_threshold(noise: Laplace | Gaussian, caps: KeyCaps, delta: Fraction) -> int:
     """The least threshold at which the chance that a lone key is seen is at most δ: by doubles, then exactly."""
 
     def hides(threshold: int) -> bool:
-        return _lone_count_chance(noise, threshold, contribution) <= delta
+        return _lone_count_chance(noise, threshold, caps) <= delta
 
-    least = contribution.rows + 1
-    high = max(least, _rough_threshold(noise, contribution, delta))
+    least = caps.rows + 1
+    high = max(least, _rough_threshold(noise, caps, delta))
     step = 1
     while not hides(high):
         high, step = high + step, 2 * step
@@ -362,20 +362,20 @@ def _least_threshold(noise: Laplace | Gaussian, contribution: Contribution, delt
     return high
 
 
-def _rough_threshold(noise: Laplace | Gaussian, contribution: Contribution, delta: Fraction) -> int:
+def _rough_threshold(noise: Laplace | Gaussian, caps: KeyCaps, delta: Fraction) -> int:
     """About that threshold, by doubles."""
     scale, normal = float(noise.scale_in_steps), isinstance(noise, Gaussian)
     enough = -math.log1p(-float(delta))
 
     def seen(threshold: float) -> float:
         sums = []
-        for spread in contribution.spreads():
+        for spread in caps.spreads():
             z = [(count, (threshold - 0.5 - number) / scale) for count, number in spread]
             tails = [(count, math.erfc(x / math.sqrt(2)) / 2 if normal else math.exp(-x) / 2) for count, x in z]
             sums.append(-sum(count * math.log1p(-tail) for count, tail in tails))
         return max(sums)
 
-    low, high = contribution.rows + 0.5, contribution.rows + 0.5 + scale * _FARTHEST
+    low, high = caps.rows + 0.5, caps.rows + 0.5 + scale * _FARTHEST
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if seen(middle) <= enough else (middle, high)
@@ -383,11 +383,11 @@ def _rough_threshold(noise: Laplace | Gaussian, contribution: Contribution, delt
 
 
 @cached(1024)
-def _lone_count_chance(noise: Laplace | Gaussian, threshold: int, contribution: Contribution) -> Fraction:
+def _lone_count_chance(noise: Laplace | Gaussian, threshold: int, caps: KeyCaps) -> Fraction:
     """The greatest of 1 − Π P[noise < threshold − r] over spreads of lone keys, rounded up."""
     greatest = Fraction(0)
     with exact.precision():
-        for spread in contribution.spreads():
+        for spread in caps.spreads():
             logarithms = [count * (-_tail(noise, threshold - number)).log1p() for count, number in spread]
             hidden = sum(logarithms, exact.enclosure(0))
             greatest = max(greatest, exact.probability_up(-hidden.expm1()))
