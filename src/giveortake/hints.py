@@ -26,6 +26,7 @@ FIELDS = {  # arguments that have a field in the console, and its label
     "rows_per_group": "Rows in each group",
     "most_rows": "Rows of a person at most",
     "n": "Rows of a group, if that is public",
+    "aim": "Of groups that have to be found",
 }
 ARGUMENTS = (  # those that every face has in some way
     *FIELDS,

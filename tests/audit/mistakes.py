@@ -39,6 +39,7 @@ from giveortake.ledger import Ledger
 from giveortake.mechanisms import Sensitive
 from giveortake.mechanisms.marginals import Contribution, shrinkage
 from giveortake.mechanisms.mechanism import BoundedIntegers
+from giveortake.mechanisms.partition_selection import KeyCaps
 from giveortake.mechanisms.prefix_sums import SquareRoot, running_count_sensitivity
 from giveortake.mechanisms.selection import PaddedThreshold, WorstMarginalSelection
 from giveortake.mechanisms.vectors import OutputPerturbation, TrustedGradients
@@ -321,6 +322,39 @@ def _all_keys(patch: Patch) -> None:
         "persons_statement",
         lambda printer, persons, coded, weights=None: sound(printer, replace(persons, groups=1000), coded, weights),
     )
+
+
+def _scaled_counts(patch: Patch) -> None:
+    """All keys of a person count, each a part, as sums do at known keys: so more keys are a person's alone."""
+
+    def statement(printer: Printer, persons: Any, coded: Coded, _weights: Any = None) -> str:
+        inner = statements.rows_of(printer, persons)
+        code = coded.code()
+        rows = f"SELECT r.p AS p, {code} AS code FROM ({inner}) AS r{coded.joins(printer, 'r')}"
+        pairs = f"SELECT p, code, least(count(*), {persons.rows}) AS c FROM ({rows}) AS l GROUP BY p, code"
+        counted = f"SELECT code, c, count(*) OVER (PARTITION BY p) AS m FROM ({pairs}) AS t"
+        total = f"CAST(ceil(sum(c * least(m, {persons.groups}) / m)) AS BIGINT)"
+        return f"SELECT code, {total} FROM ({counted}) AS t GROUP BY code"
+
+    patch.setattr(own_statements, "persons_statement", statement)
+
+
+def _all_rows_of_a_key(patch: Patch) -> None:
+    sound = own_statements.persons_statement
+    patch.setattr(
+        own_statements,
+        "persons_statement",
+        lambda printer, persons, coded, weights=None: sound(printer, replace(persons, rows=MANY), coded, weights),
+    )
+
+
+def _lone(spread: Callable[[KeyCaps], tuple[int, int]]) -> Mistake:
+    """A threshold for another spread of a person's lone keys than the worst: so many of them, of so many rows each."""
+
+    def mistake(patch: Patch) -> None:
+        patch.setattr(KeyCaps, "spreads", lambda self: iter([(spread(self),)]))
+
+    return mistake
 
 
 def _equal_weights(patch: Patch) -> None:
@@ -727,9 +761,13 @@ SOMEWHERE: dict[str, tuple[str, Mistake, list[Case]]] = {
         _spread_without_zero,
         _shapes("sum away from zero, ungrouped"),
     ),
-    "rows are thresholded instead of persons": (CAPPED, _rows_of_keys, _BY_KEY),
+    "rows are thresholded that caps leave out": (CAPPED, _rows_of_keys, _BY_KEY),
+    "counts that find keys are scaled": (CAPPED, _scaled_counts, _BY_KEY),
+    "a person has any number of rows of a key": (CAPPED, _all_rows_of_a_key, _BY_KEY),
+    "a person has one key alone": (CAPPED, _lone(lambda caps: (1, caps.rows)), _BY_KEY),
+    "lone keys have one row": (CAPPED, _lone(lambda caps: (caps.groups, 1)), _BY_KEY),
     "a person has any number of keys": (CAPPED, _all_keys, _BY_KEY),
-    "keys of a person weigh alike": (CAPPED, _equal_weights, _BY_KEY),
+    "keys of a person weigh alike": (CAPPED, _equal_weights, _shapes("many groups")),
     "rows of nobody count": (CAPPED, _nobody_counts, _SUSPECTS),
     "rows of a person are not limited": (FEW, _too_many_rows, _SUSPECTS),
     "a public join multiplies rows": (

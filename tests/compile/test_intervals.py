@@ -19,10 +19,11 @@ from scipy import stats
 import giveortake as gt
 from cases import all_cases
 from giveortake.answers.terms import Confidence
-from giveortake.compile import Measurement, Release, Spend, combined
+from giveortake.compile import Measurement, Release, Spend, Terms, combined
 from giveortake.compile.formulas import Evaluated, Ratio
 from giveortake.compile.intervals import truncated_interval
 from giveortake.compile.measures import Decided
+from giveortake.compile.partition_selection import NoisyCounts
 from giveortake.compile.postprocessing import answer_columns
 from giveortake.configuration import protection_arguments
 from giveortake.errors import InvalidParameter
@@ -459,3 +460,45 @@ def test_a_sample_of_one_has_no_variance(entropy: RecordedEntropy) -> None:
     assert np.isinf(found.high).mean() > 0.9
     assert (found.low[np.isinf(found.high)] >= 0).all()
     assert np.isnan(found.values).any()
+
+
+# -- numbers that decided which groups are shown ----------------------------------------------------------------------
+
+ALIKE = tiered(1_200, 4_000)
+LEAST_HELD = 0.95 - 6 * math.sqrt(0.95 * 0.05 / (ALIKE / 6))  # a sixth of them is shown at least
+OF_KEYS = (
+    "COUNT(*) AS n, SUM(x) AS s, AVG(x) AS m, 10 - 2 * COUNT(*) AS l, STDDEV(x) AS d, SUM(x) / (COUNT(*) + 2) AS q"
+)
+
+
+@pytest.mark.statistical
+@all_cases("spend", [{"epsilon": "1", "key_delta": "1e-6"}, {"mu": "1/2", "key_delta": "1e-6"}])
+@all_cases("away", [-2, 1, 8])
+def test_intervals_at_shown_groups_hold_though_the_number_decided(spend: dict[str, str], away: int) -> None:
+    """Near the threshold, where only groups are shown whose number is too large; sums and means beside it hold too."""
+    domains = {"x": {"bounds": (0, 10), "nullable": False}}
+    text = f"SELECT k, {OF_KEYS} FROM data GROUP BY k"
+
+    def session(rows: int) -> Session:
+        values = [CLAMPED[index % 10] for index in range(rows)]
+        keys = np.repeat(np.arange(ALIKE), rows)
+        table = pl.DataFrame({"k": keys, "x": values * ALIKE})
+        return gt.protect(table, unit=gt.ROW, budget=gt.ApproxDP(100, "1e-3"), domains=domains, name="data")
+
+    with session(1) as s:
+        stated = Terms.of(spend).spend
+        assert stated is not None
+        selection = measured(s, text, stated).selection
+        assert isinstance(selection, NoisyCounts)
+        rows = selection.least + away
+    with session(rows) as s:
+        answer = s.sql(text).answer(**spend)
+    values = np.array([CLAMPED[index % 10] for index in range(rows)])
+    truths = {"n": rows, "s": values.sum(), "m": values.mean(), "l": 10 - 2 * rows, "d": values.std()}
+    truths["q"] = values.sum() / (rows + 2)
+    assert ALIKE / 6 <= len(answer) <= ALIKE
+    for name, truth in truths.items():
+        low, high = (np.array(answer.to_dict()[f"{name}_{end}"], dtype=float) for end in ("low", "high"))
+        assert ((low <= truth + 1e-5) & (truth - 1e-5 <= high)).mean() >= LEAST_HELD, name
+    spread = np.array(answer.to_dict()["n_high"], dtype=float) - np.array(answer.to_dict()["n_low"], dtype=float)
+    assert np.median(spread) < 2.2 * selection.least  # and yet says something

@@ -82,7 +82,7 @@ def made(s: Session, text: str, spend: Spend) -> Measurement:
 def plain(s: Session, text: str, spend: Spend) -> Measurement:
     """The same question with every number and every sum by itself, and with equal shares."""
     mechanism, pure = mechanism_of(s), spend.is_pure
-    ready = prepared(s.sql(text).question, s.describe().caps, mechanism.budget.neighbours, pure=pure)
+    ready = prepared(s.sql(text).question, s.describe().caps, mechanism.budget.neighbours, spend=spend)
     return replace(ready, chosen=plain_design(ready.question, ready.stability, pure=pure)).at(spend)
 
 

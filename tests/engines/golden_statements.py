@@ -54,7 +54,7 @@ from giveortake.plan.expressions import declared
 GOLDEN = Path(__file__).with_name("golden")
 DIALECTS: dict[str, Dialect] = {"duckdb": DuckDBDialect(), "postgres": PostgresDialect(), "spark": SparkDialect()}
 SPEND = Spend(epsilon=Fraction(1), keys=Fraction(1, 10**6))
-GAUSSIAN = Spend(mu=Fraction(1), keys=Fraction(1, 10**6))
+GAUSSIAN = Spend(mu=Fraction(1), keys=Fraction(1, 10**6), aim="groups")
 _COLUMNS: dict[str, tuple[Domain, Any]] = {
     "p": (Domain(Kind.INTEGER), None),
     "x": (Domain(Kind.REAL), (-3, 7)),

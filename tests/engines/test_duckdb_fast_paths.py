@@ -328,13 +328,16 @@ def test_sums_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [each.tolist() for each in plain] == [each.tolist() for each in again]
 
 
-@pytest.mark.parametrize(("weighted", "dense"), [(False, True), (True, True), (True, False)])
+@pytest.mark.parametrize(
+    ("weighted", "dense", "rows"),
+    [(False, True, 1), (True, True, 1), (True, False, 1), (False, True, 2), (False, False, 9)],
+)
 @pytest.mark.parametrize("groups", [1, 3, 500])
-def test_first_keys(monkeypatch: pytest.MonkeyPatch, groups: int, weighted: bool, dense: bool) -> None:
+def test_first_keys(monkeypatch: pytest.MonkeyPatch, groups: int, weighted: bool, dense: bool, rows: int) -> None:
     monkeypatch.setattr(fast_paths, "_DENSE", 10**9 if dense else 0)
     engine, scan = engine_of_persons(some_persons())
     keys = Keys((KeyColumn("k", ColumnReference("k"), None), KeyColumn("d", ColumnReference("d"), None)))
-    asked = Persons(scan, keys, groups, weights(1000, groups) if weighted else None)
+    asked = Persons(scan, keys, groups, weights(1000, groups) if weighted else None, rows)
     plain, again = both_ways(monkeypatch, lambda: engine._persons(asked))
     assert plain[0] == again[0]
     assert plain[1].tolist() == again[1].tolist()

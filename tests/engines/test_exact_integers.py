@@ -410,14 +410,16 @@ KEYS_BY_KIND: dict[str, tuple[list[Any], Any]] = {
 }
 
 
-def found(rows: list[tuple[Any, Any]], weights: tuple[int, ...] | None = None, **limits: Any) -> Counter[Any]:
+def found(
+    rows: list[tuple[Any, Any]], weights: tuple[int, ...] | None = None, most: int = 1, **limits: Any
+) -> Counter[Any]:
     engine = DuckDBEngine(**limits)
     table = pl.DataFrame({"p": [person for person, _ in rows], "k": [key for _, key in rows]})
     source = engine.add("t", table, {})
     columns = tuple((name, domain.complete() if name == "p" else domain) for name, domain in source.columns)
     scan = Scan(PrivateTable("t", columns, "p"), None)
     keys, counts = engine._persons(
-        Persons(scan, Keys((KeyColumn("k", ColumnReference("k"), None),)), GROUPS_OF_KEYS, weights)
+        Persons(scan, Keys((KeyColumn("k", ColumnReference("k"), None),)), GROUPS_OF_KEYS, weights, most)
     )
     engine.close()
     return Counter(dict(zip([key for (key,) in keys], counts.tolist(), strict=True)))
@@ -431,6 +433,24 @@ def test_a_person_with_a_new_key_moves_no_more_than_their_own_keys(kind: str) ->
     assert sum(before.values()) == 500 * GROUPS_OF_KEYS
     assert after - before == Counter({new: 1})
     assert not before - after
+
+
+@pytest.mark.parametrize("kind", KEYS_BY_KIND)
+def test_of_a_person_so_many_rows_count_in_each_of_so_many_keys_and_nothing_is_scaled(kind: str) -> None:
+    values, new = KEYS_BY_KIND[kind]
+    rows = [
+        (person, values[(person * 7 + step * (1 + person % 5)) % 20]) for person in range(500) for step in range(12)
+    ]
+    before, after = found(rows, most=3), found([*rows, *[(500, new)] * 5, (500, values[0])], most=3)
+    assert after - before == Counter({new: 3, values[0]: 1})
+    assert not before - after
+    shown, counted = found(rows), [Counter(key for one, key in rows if one == person) for person in range(500)]
+    assert before.keys() == shown.keys()  # the same keys of each person count, however many rows do
+    assert sum(before.values()) <= sum(sum(sorted(min(n, 3) for n in each.values())[-2:]) for each in counted)
+    alone = {person: found([row for row in rows if row[0] == person], most=3) for person in range(0, 500, 50)}
+    for person, own in alone.items():
+        assert len(own) == min(GROUPS_OF_KEYS, len(counted[person]))
+        assert all(number == min(counted[person][key], 3) for key, number in own.items())
 
 
 @pytest.mark.parametrize("kind", KEYS_BY_KIND)

@@ -70,7 +70,7 @@ def questions() -> Iterator[tuple[str, Question]]:
         yield text, build()
     for name, text in MORE.items():
         yield name, sql.parse(text, CATALOG)
-    kept = KeepParts(CATALOG.private["trips"], "region", 1)
+    kept = KeepParts(CATALOG.private["trips"], ("region",), 1)
     yield "keep parts", gt.Table(kept, CATALOG, lambda each: each).agg(n=gt.count())
     whole = gt.Table(WHOLE["trips"], Catalog(WHOLE), lambda each: each)
     yield "whole table", whole.agg(n=gt.count())
@@ -142,8 +142,8 @@ UNKNOWN: list[dict[str, Any]] = [
     {"relation": {**TRIPS, "most_rows_of_person": 9}},
     {"relation": {"kind": "public table", "name": "zones", "fingerprint": ""}},
     {"relation": {"kind": "derive", "source": TRIPS, "named": [["", literal(1)]]}},
-    {"relation": {"kind": "keep parts", "source": TRIPS, "column": "region", "most": 0}},
-    {"relation": {"kind": "keep parts", "source": TRIPS, "column": "nobody", "most": 1}},
+    {"relation": {"kind": "keep parts", "source": TRIPS, "columns": ["region"], "most": 0}},
+    {"relation": {"kind": "keep parts", "source": TRIPS, "columns": ["nobody"], "most": 1}},
     outputs({"kind": "measured", "aggregate": {"kind": "mode"}}),
     outputs({"kind": "measured", "aggregate": {"kind": "sum"}}),
     outputs({"kind": "measured", "aggregate": {**ROWS, "expression": column("age")}}),

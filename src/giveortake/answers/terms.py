@@ -30,6 +30,8 @@ class SpendTerms(TypedDict, total=False):
     - `key_delta`: the δ for finding keys in the data; unless stated, a tenth of the budget's δ for keys, or the
       best part of `delta` if that is less
     - `n`: how many rows a group has, if that is public or was released: means are as sure as it is large
+    - `aim`: of groups that have to be found: "numbers", unless stated, for surer numbers, which find them; "groups" for
+      more groups, which weights find
     """
 
     epsilon: Number | None
@@ -42,6 +44,7 @@ class SpendTerms(TypedDict, total=False):
     confidence_over: str | None
     key_delta: Number | None
     n: Number | None
+    aim: str | None
 
 
 TERMS = tuple(SpendTerms.__annotations__)
@@ -71,6 +74,7 @@ CAP_TERMS = tuple(CapTerms.__annotations__)
 
 
 Over: TypeAlias = Literal["cell", "answer"]
+Aim: TypeAlias = Literal["numbers", "groups"]
 
 
 @final

@@ -192,6 +192,12 @@ def query(text: str) -> Purchase:
     return purchase
 
 
+def _many_groups(session: Session, terms: Terms) -> Bought:
+    """Groups that weights find, and their numbers."""
+    yield session.sql(_DISCOVERED).quote(**terms, aim="groups")
+    yield session.sql(_DISCOVERED).answer(**terms, aim="groups")
+
+
 def _part(session: Session, terms: Terms) -> Bought:
     north = session.partition("r")["north"]
     yield north.sql("SELECT COUNT(*) AS n, SUM(x) AS a FROM data").quote(**terms)
@@ -221,6 +227,9 @@ def _refinement(session: Session, terms: Terms) -> Bought:
     discovered = session.sql(_DISCOVERED + " ORDER BY n").answer(epsilon="1/2", delta="1e-7")
     yield discovered
     yield discovered.refine(**terms)
+    means = session.sql("SELECT q, AVG(x) AS m FROM data GROUP BY q").answer(epsilon="1/2", key_delta="1e-7")
+    yield means
+    yield means.refine(**terms)
 
 
 def _workload(session: Session, terms: Terms) -> Bought:
@@ -345,6 +354,7 @@ def queries() -> list[Case]:
     shapes = {**shapes_of(by_person=True, few_rows=True), **TOGETHER, **AT_THE_ENDS, **refused}
     return [
         *(Case(name, "query", query(text)) for name, text in shapes.items()),
+        Case("many groups", "query", _many_groups),
         Case("a part", "query", _part),
         Case("a stream", "query", _stream),
         Case("a release that is read again", "query", _read_again),

@@ -29,7 +29,7 @@ from giveortake import mechanisms as m
 from giveortake.mechanisms.additive import AdditiveNoise
 from giveortake.mechanisms.marginals import InteractionResiduals, Residual, projected
 from giveortake.mechanisms.mechanism import BoundedIntegers, Sensitive, opened
-from giveortake.mechanisms.partition_selection import WeightedKeys
+from giveortake.mechanisms.partition_selection import ThresholdedKeys
 from giveortake.mechanisms.prefix_sums import RunningCount
 from giveortake.mechanisms.selection import (
     NoisyCount,
@@ -192,7 +192,7 @@ def _keys(mechanism: Any, one: Any, other: Any) -> Loss:
     if isinstance(mechanism, m.KeySelection):
         steps = [abs(step) for step in (*moved, *lone[0], *lone[1]) if step]
         return sum((charged(mechanism.event(step)) for step in steps), Loss())
-    tails = mechanism.noise if isinstance(mechanism, WeightedKeys) else m.Laplace(mechanism.scale)
+    tails = mechanism.noise
     hidden = [math.prod(1 - _tail(tails, mechanism.threshold - count) for count in counts) for counts in lone]
     shown = Fraction(max(1 - chance for chance in hidden)) * (1 - Fraction(1, 10**6))  # doubles, rounded down
     return _additive(tails, [0] * len(moved), moved) + Loss(delta=max(shown, Fraction(0)))
@@ -214,8 +214,7 @@ FAMILIES: dict[type[Any], tuple[str, Function]] = {
     PaddedThreshold: ("is_above", _comparison),
     OutputPerturbation: ("release", _descent),
     m.KeySelection: ("select", _keys),
-    WeightedKeys: ("release_with_numbers", _keys),
-    m.DiscoveredHistogram: ("release_with_numbers", _keys),
+    ThresholdedKeys: ("release_with_numbers", _keys),
 }
 COMPOSITES: tuple[type[Any], ...] = (
     RunningCount,

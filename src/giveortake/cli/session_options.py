@@ -318,6 +318,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--key-delta", metavar="D", help="δ for finding keys; unless stated, a tenth of the budget's δ for keys"
     )
     cost.add_argument(
+        "--aim", choices=["numbers", "groups"], help="of groups that have to be found: surer numbers, or more groups"
+    )
+    cost.add_argument(
         "--n", metavar="N", help="how many rows a group has, if that is public; it gives margins of means"
     )
     caps = parser.add_argument_group("how much of one person counts (in place of what the TOML file says)")

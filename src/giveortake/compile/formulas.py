@@ -164,17 +164,27 @@ class Ratio(_Formula):
         high = None if self.high is None else self.high + constant
         return replace(self, over=self.over.plus(self.under.times(constant)), low=low, high=high)
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the greatest quotient there may be."""
+        return -math.inf if self.low is None else float(self.low), math.inf if self.high is None else float(self.high)
+
     def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
-        over, under = (_plain(linear, measures, size) for linear in (self.over, self.under))
-        low = -math.inf if self.low is None else float(self.low)
-        high = math.inf if self.high is None else float(self.high)
         indices = sorted({*self.over.weights, *self.under.weights})
+        if all(measures[index].truncated is None for index in indices):
+            return self._of_counted_rows(measures, miss, size)
+        return self._of_all_rows(self._of_counted_rows(measures, miss * (1 - _OF_DIVISOR), size), measures, miss, size)
+
+    def _of_counted_rows(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
+        indices = sorted({*self.over.weights, *self.under.weights})
+        decided = _deciding(indices, measures)
+        if decided is not None:
+            return _ratio_with_decided(self, decided, measures, miss, size)
+        low, high = self.bounds
+        over, under = (_plain(linear, measures, size) for linear in (self.over, self.under))
         parts = [(measures[index], _weight(self.over, index), _weight(self.under, index)) for index in indices]
-        is_truncated = any(measures[index].truncated is not None for index in indices)
-        own_miss = miss * (1 - _OF_DIVISOR) if is_truncated else miss
-        value, *ends = Acceptance(over, under, parts, own_miss).interval(low, high, float(self.slack))
-        estimates = Evaluated(value, *ends)
-        return self._of_all_rows(estimates, measures, miss, size) if is_truncated else estimates
+        value, *ends = Acceptance(over, under, parts, miss).interval(low, high, float(self.slack))
+        return Evaluated(value, *ends)
 
     def _of_all_rows(self, estimates: Evaluated, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
         """The intervals of the quotient over all rows, from that over the rows that count.
@@ -313,27 +323,73 @@ def margin(formula: Linear, measures: Mapping[int, Combined], miss: float) -> fl
 
 
 def _linear(formula: Linear, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
-    decided = [measures[index] for index in formula.weights if measures[index].decided is not None]
-    if decided:  # a deciding measure is never part of another formula
-        return _decided(formula, measures, decided[0], miss, size)
-    return _undecided(formula, measures, miss, size)
+    """The interval of a linear formula. A number that decided has a law of its own, and an interval of its own.
+
+    With other measures beside it, both intervals get half of the probability to miss (union bound).
+    """
+    index = _deciding(formula.weights, measures)
+    if index is None:
+        return _undecided(formula, measures, miss, size)
+    weight, rest = formula.weights[index], _without(formula, index)
+    if not rest.weights and weight == 1 and rest.constant == 0:
+        return _decided(index, measures, miss, size)
+    share = miss / 2 if rest.weights else miss
+    count = floats(_decided(index, measures, share, size))
+    other = floats(_undecided(replace(rest, whole=False), measures, share, size))
+    factor = float(weight)
+    ends = [count.low * factor, count.high * factor][:: 1 if weight > 0 else -1]
+    total = Evaluated(count.values * factor + other.values, ends[0] + other.low, ends[1] + other.high)
+    if not formula.whole:
+        return total
+    low, high = np.floor(total.low), np.ceil(total.high)
+    return Evaluated(_integers(np.rint(total.values)), _integers(low), _integers(high))
 
 
-def _decided(
-    formula: Linear, measures: Mapping[int, Combined], combined: Combined, miss: float, size: int
+def _deciding(indices: Iterable[int], measures: Mapping[int, Combined]) -> int | None:
+    """The index of the measure whose number decided which keys are shown; there is one at most."""
+    return next((index for index in indices if measures[index].decided is not None), None)
+
+
+def _without(formula: Linear, index: int) -> Linear:
+    """The formula without a measure."""
+    return replace(formula, weights={other: weight for other, weight in formula.weights.items() if other != index})
+
+
+def _ratio_with_decided(
+    ratio: Ratio, index: int, measures: Mapping[int, Combined], miss: float, size: int
 ) -> Evaluated:
+    """A quotient in which a number takes part that decided.
+
+    Guarantee: where that number is the divisor, n times a factor, over / under is a constant and what is left of
+    `over`, divided by it: as far from the middle of the bounds as values are, if these are centred. Both intervals get
+    half of the probability to miss, so that they hold together (union bound), and so does their quotient.
+    """
+    factor = ratio.under.weights.get(index)
+    if factor is not None and len(ratio.under.weights) == 1 and ratio.under.constant == 0:
+        shift = ratio.over.weights.get(index, Fraction(0)) / factor
+        over = _without(ratio.over, index)
+    else:
+        shift, over = Fraction(0), ratio.over
+    parts = [floats(_linear(replace(part, whole=False), measures, miss / 2, size)) for part in (over, ratio.under)]
+    quotient = _plus(_over(*parts), Evaluated(*(np.full(size, float(shift)) for _ in range(3))))
+    slack = float(ratio.slack)
+    ends = np.clip(quotient.low - slack, *ratio.bounds), np.clip(quotient.high + slack, *ratio.bounds)
+    return Evaluated(np.clip(quotient.values, *ends), *ends)
+
+
+def _decided(index: int, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
     """The interval of a number that was shown because it was large, intersected with that of later releases.
 
     Each of the two misses with probability miss / 2 at most, given that the number was shown, so that both hold
     together. If they do not intersect, one of them has missed: then the one with less noise is taken.
     """
+    combined = measures[index]
     assert combined.decided is not None  # noqa: S101 (asked only then)
     if combined.decided.alone:
         low, high = truncated_interval(combined.decided, miss)
         return Evaluated(np.clip(combined.decided.numbers, low, high), low, high)
     low, high = truncated_interval(combined.decided, miss / 2)
-    plain = {**measures, **{index: replace(measures[index], decided=None) for index in formula.weights}}
-    later = _undecided(formula, plain, miss / 2, size)
+    later = _undecided(Linear({index: Fraction(1)}, Fraction(0), whole=True), measures, miss / 2, size)
     lows, highs = np.maximum(low, later.low), np.minimum(high, later.high)
     noises = combined.decided.tail.variance, sum(tail.variance for tail in combined.tails)
     share = noises[1] / (noises[0] + noises[1])

@@ -14,8 +14,8 @@ import numpy as np
 
 from giveortake import codec, exact
 from giveortake.compile.design import Measures, design, plain_design, vectors
-from giveortake.compile.measures import Deciding, Inquiry, PersonCount, Release, arrays_from_json
-from giveortake.compile.partition_selection import KeySearch, with_key_delta
+from giveortake.compile.measures import Inquiry, PersonCount, Release, arrays_from_json
+from giveortake.compile.partition_selection import KeySearch, NoisyCounts, with_key_delta
 from giveortake.compile.sensitivity import Stability, capped, named
 from giveortake.compile.spend import charges_of, require_within
 from giveortake.engines import KeyColumn, Keys
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from giveortake.engines.questions import Asked
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.additive import RoundedNoise
-    from giveortake.plan import Origin, Question, Value
+    from giveortake.plan import Origin, Question, Relation, Value
     from giveortake.privacy import Guarantee, Unit
     from giveortake.privacy.events import Event
     from giveortake.privacy.guarantee import Neighbours
@@ -76,6 +76,7 @@ class Measurement:
     basis: Basis
     shares: tuple[Fraction, ...]  # of the spend on values, for each vector of measures
     binding_caps: Caps | None  # those that affect the answer; None if everything counts
+    relation: Relation  # whose rows are measured: that of the question, or what a count of it has counted
     _priced: list[Event] = field(default_factory=list, init=False, repr=False, compare=False)  # `event`, once asked for
 
     @property
@@ -147,6 +148,7 @@ class Measurement:
             named(self.caps, self.stability, self.question),
             self.stability.neighbours,
             *([] if self.selection is None else self.selection.named()),
+            *([] if self.relation is self.question.relation else ["counted rows"]),
             *([] if len(set(self.shares)) <= 1 else [["shares", *map(str, self.shares)]]),
         ]
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
@@ -173,7 +175,7 @@ class Measurement:
         yield from self._inquiry(self.keys).questions()
 
     def _inquiry(self, keys: Keys) -> Inquiry:
-        inquiry = Inquiry(self.question.relation, keys, self.stability.bounding)
+        inquiry = Inquiry(self.relation, keys, self.stability.bounding)
         for index in self.measured:
             self.measures[index].ask(inquiry, index)
         return inquiry
@@ -251,8 +253,7 @@ class Measurement:
         """Noisy integers as a release of this measurement."""
         if self.selection is None or self.selection.decides is None:
             return Release(arrays, self.noises)
-        known = Deciding(self.selection.mechanism.threshold, bounded=self.stability.bounding is not None)
-        return Release(arrays, self.noises, {self.selection.decides: known})
+        return Release(arrays, self.noises, {self.selection.decides: self.selection.mechanism.threshold})
 
 
 @final
@@ -270,6 +271,7 @@ class Prepared:
     stability: Stability
     chosen: Design
     binding_caps: Caps | None
+    relation: Relation
 
     def at(self, spend: Spend, key_pot: Fraction | None = None) -> Measurement:
         """The measurement that a spend buys; the δ for finding keys is a part of the `key_pot`, unless stated.
@@ -278,7 +280,7 @@ class Prepared:
         than the spend, which is checked again on the event that will be charged.
         """
         chosen, stability = self.chosen, self.stability
-        spend = with_key_delta(spend, key_pot) if self.discovered else replace(spend, keys=None)
+        spend = with_key_delta(spend, key_pot) if self.discovered else replace(spend, keys=None, aim="numbers")
         selection, value_spend = (
             KeySearch.of(self.question, stability, chosen).selection(spend) if self.discovered else (None, spend)
         )
@@ -298,6 +300,7 @@ class Prepared:
             chosen.basis,
             chosen.shares,
             self.binding_caps,
+            self.relation,
         )
         require_within(measurement.event, spend)
         return measurement
@@ -312,9 +315,10 @@ def measurement(
     *,
     basis: Basis | None = None,
     key_pot: Fraction | None = None,
+    counted: Relation | None = None,
 ) -> Measurement:
     """Measures, noise and price of a question: see `prepared` and `Prepared.at`."""
-    preparation = prepared(question, caps, neighbours, known, basis=basis, pure=spend.is_pure)
+    preparation = prepared(question, caps, neighbours, known, basis=basis, spend=spend, counted=counted)
     return preparation.at(spend, key_pot)
 
 
@@ -325,7 +329,8 @@ def prepared(
     known: Keys | None = None,
     *,
     basis: Basis | None = None,
-    pure: bool,
+    spend: Spend,
+    counted: Relation | None = None,
 ) -> Prepared:
     """What is measured for a question. With `known` keys, which are public then, no keys have to be found.
 
@@ -333,10 +338,11 @@ def prepared(
     the keys of another question one person could count in as many of them as they have rows.
 
     `caps` are those of this question. A question in which neither they nor its structure bound what a person
-    contributes is refused. With a `basis` it is measured in that, so that releases can be combined. `pure` says which
-    noise it gets, whose widths decide about the shares of measures.
+    contributes is refused. With a `basis` it is measured in that, so that releases can be combined; and of the
+    `counted` rows, those by which the known keys were found. Of the `spend` only the kind of noise
+    matters, whose widths decide about the shares of measures, and the aim of a search for keys.
     """
-    question = capped(question, caps)
+    question, pure = capped(question, caps), spend.is_pure
     values = [domain.keys() for domain in question.key_domains()]
     columns = tuple(
         KeyColumn(name, key, column_values) for (name, key), column_values in zip(question.keys, values, strict=True)
@@ -356,8 +362,9 @@ def prepared(
     chosen = design(question, stability, pure=pure, basis=basis)
     if discovered:
         plain = plain_design(question, stability, pure=pure)
-        if KeySearch.of(question, stability, plain).decides(pure=pure):  # then no other design is better
-            chosen = plain
+        search = KeySearch.of(question, stability, plain)
+        if search.deciding_count(spend) is not None:
+            chosen, counted = plain, search.counted_rows(spend)
     measures = chosen.measures
     if not measures:  # such as the variance of a constant
         raise QueryRefused(
@@ -374,7 +381,7 @@ def prepared(
         )
     rows_count = not all(isinstance(measure, PersonCount) for measure in measures)
     binding = stability.binding_caps(caps, question.relation, rows_count=rows_count)
-    return Prepared(question, caps, keys, discovered, stability, chosen, binding)
+    return Prepared(question, caps, keys, discovered, stability, chosen, binding, counted or question.relation)
 
 
 def needed_caps(question: Question, caps: Caps, maxima: Caps, neighbours: Neighbours) -> Caps:
@@ -443,7 +450,7 @@ def _noises(chosen: Design, selection: Selection | None, value_spend: Spend | No
     decides = None if selection is None else selection.decides
     noises: list[RoundedNoise] = []
     for index, (measure, parts) in enumerate(chosen.parts(without=decides)):
-        if selection is not None and index == decides:
+        if isinstance(selection, NoisyCounts) and index == decides:
             noises.append(selection.noise(int(1 / measure.granularity)))
         else:
             assert value_spend is not None  # noqa: S101 (it is None only where the one measure decided)

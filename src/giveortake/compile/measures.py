@@ -65,28 +65,16 @@ if TYPE_CHECKING:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Deciding:
-    """What is known of a deciding number: its threshold, and whether the number of a unit's keys was bounded.
-
-    If so, it was bounded among all keys; later releases bound it among the shown keys, so they count something else.
-    """
-
-    threshold: int
-    bounded: bool
-
-
-@final
 @dataclass(frozen=True, slots=True, eq=False)
 class Release:
     """Noisy integers, one array for each measure (keys × nodes of the tree for bins), and the noise they got.
 
-    `decided` is about the measures whose noisy number decided which keys are shown.
+    `decided` has the threshold of the measure whose noisy number decided which keys are shown.
     """
 
     arrays: tuple[npt.NDArray[Any], ...]
     noises: tuple[RoundedNoise, ...]
-    decided: Mapping[int, Deciding] = field(default_factory=dict)
+    decided: Mapping[int, int] = field(default_factory=dict)
 
     def to_json(self) -> list[Any]:
         """The arrays as compact and exact JSON."""
@@ -195,13 +183,10 @@ def _combined(measure: Measure, index: int, releases: Sequence[Release], miss: f
     if deciding is None:
         return _averaged(measure, index, releases, miss)
     later_releases = [release for release in releases if index not in release.decided]
-    known = deciding.decided[index]
     measured = _averaged(measure, index, later_releases or [deciding], miss)
-    if later_releases and known.bounded:
-        return measured
     unit = int(1 / measure.granularity)
     numbers, tail = deciding.arrays[index] // unit, deciding.noises[index].tail.times(1 / unit)
-    return replace(measured, decided=Decided(numbers, tail, known.threshold, alone=not later_releases))
+    return replace(measured, decided=Decided(numbers, tail, deciding.decided[index], alone=not later_releases))
 
 
 def _averaged(measure: Measure, index: int, releases: Sequence[Release], miss: float) -> Combined:

@@ -1,6 +1,9 @@
 """Partition selection in a question: how groups are discovered, and with which share of the spend.
 
-The question and the spend decide, never rows.
+- By numbers (`aim="numbers"`): one noisy count finds a group and is its number.
+- By weights (`aim="groups"`): a person shares out a weight among many groups, and numbers are measured apart.
+
+The question, the public caps and the spend decide, never rows.
 """
 
 from __future__ import annotations
@@ -16,19 +19,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from giveortake import codec, exact
 from giveortake.accounting.pricing import noise_multiplier, priced_within
-from giveortake.compile.formulas import Linear, QuantileOf, Ratio
-from giveortake.compile.measures import PersonCount, RowCount
+from giveortake.compile.formulas import Apply, FunctionOf, Linear, Moments, QuantileOf, Ratio
+from giveortake.compile.measures import MeasureOfValues, PersonCount, RowCount, ValueCount
 from giveortake.compile.spend import Spend
 from giveortake.engines import Found, Keys, Persons
 from giveortake.engines.questions import WIDEST
 from giveortake.errors import InvalidParameter, QueryRefused
-from giveortake.mechanisms import DiscoveredHistogram, Gaussian, KeySelection, Laplace, WeightedKeys
-from giveortake.mechanisms.partition_selection import weights
+from giveortake.mechanisms import KeySelection
+from giveortake.mechanisms.partition_selection import CountedKeys, KeyCaps, WeightedKeys, weights
+from giveortake.plan import Call, ColumnReference, Derive, Filter, KeepParts
+from giveortake.plan import Literal as Constant
+from giveortake.plan.question import free_name
 from giveortake.privacy import gaussian_mu
 from giveortake.privacy.definitions import rough_mu
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Self
 
     from giveortake.compile.design import Design
@@ -39,7 +45,7 @@ if TYPE_CHECKING:
     from giveortake.mechanisms import Sensitive
     from giveortake.mechanisms.additive import RoundedNoise
     from giveortake.mechanisms.mechanism import BoundedIntegers
-    from giveortake.plan import Question, Relation, Value
+    from giveortake.plan import Expression, Question, Relation, Value
     from giveortake.privacy.events import DiscoveredKeys, GaussianKeys
     from giveortake.randomness import Entropy
 
@@ -104,7 +110,7 @@ class Selection(ABC):
 
     @abstractmethod
     def named(self) -> list[Any]:
-        """What it adds to a question's name. This is a stored format, in which noisy counts alone add nothing."""
+        """What it adds to a question's name. This is a stored format."""
 
     @property
     @abstractmethod
@@ -119,7 +125,17 @@ class Selection(ABC):
     @property
     @abstractmethod
     def least(self) -> int:
-        """The least number of units with which a key has an even chance to be shown."""
+        """The least number of `counted` with which a key has an even chance to be shown."""
+
+    @property
+    def counted(self) -> str:
+        """What the deciding number counts, in words."""
+        return "persons"
+
+    @property
+    def least_persons(self) -> int:
+        """The least number of units with which a key can have an even chance to be shown."""
+        return self.least
 
     @property
     def scratch_name(self) -> str:
@@ -132,20 +148,6 @@ class Selection(ABC):
         return Persons(relation, keys, self.touched)
 
     def draw(self, units: Units, entropy: Entropy | None = None) -> list[tuple[Value, ...]]:
-        """Draw the keys to show."""
-        selected_keys: list[tuple[Value, ...]] = self.mechanism.select(units, entropy)
-        return selected_keys
-
-    def noise(self, fineness: int) -> RoundedNoise:
-        """The noise of the deciding number, in parts of 1 / `fineness`; only for one that is an answer."""
-        raise NotImplementedError(f"{type(self).__name__} has no number to show")
-
-
-@dataclass(frozen=True, slots=True)
-class _Counted(Selection):
-    """A way to find keys whose deciding number may also be an answer."""
-
-    def draw(self, units: Units, entropy: Entropy | None = None) -> list[tuple[Value, ...]]:
         """Draw the keys to show, each followed by its noisy number if that is an answer."""
         if self.decides is None:
             selected_keys: list[tuple[Value, ...]] = self.mechanism.select(units, entropy)
@@ -156,38 +158,55 @@ class _Counted(Selection):
 
 @final
 @dataclass(frozen=True, slots=True)
-class NoisyCounts(_Counted):
-    """Laplace noise on the number of units; one unit moves the numbers of all keys together by `sensitivity`."""
+class NoisyCounts(Selection):
+    """Noise on how often each key occurs; `sensitivity` is 2 under change-one, else 1.
+
+    `measure` is what the number answers, if it is an answer, and `kind` what it counts, in words.
+    """
 
     stored_name: ClassVar[str] = "noisy counts"
-    mechanism: DiscoveredHistogram
+    mechanism: CountedKeys
+    kind: str = "persons"
+    measure: Measure | None = None
 
-    def event(self) -> DiscoveredKeys:
-        return self.mechanism.event(self.sensitivity, lone_values=self.touched)
+    def event(self) -> DiscoveredKeys | GaussianKeys:
+        return self.mechanism.event(self.sensitivity)
 
     def as_added(self) -> NoisyCounts:
-        return replace(self, sensitivity=self.touched)
+        return replace(self, sensitivity=1)
 
     def named(self) -> list[Any]:
-        if self.decides is None:
-            return []
-        mechanism = self.mechanism
-        return ["one count", str(mechanism.scale), mechanism.threshold, self.touched, self.decides]
+        mechanism, counted = self.mechanism, self.mechanism.caps
+        noise = [type(mechanism.noise).__name__, str(self.scale), mechanism.threshold]
+        return ["noisy counts", *noise, counted.groups, counted.rows, counted.total, self.decides]
+
+    def question(self, relation: Relation, keys: Keys) -> Persons:
+        counted = _with_value(relation, self.measure)
+        return Persons(counted, keys, self.touched, rows=self.mechanism.caps.rows)
 
     @property
     def scale(self) -> Fraction:
-        return self.mechanism.scale
+        return self.mechanism.noise.scale_in_steps
 
     @property
     def in_words(self) -> str:
-        return f"a noisy number of persons reaches {self.mechanism.threshold}"
+        return f"a noisy number of {self.counted} reaches {self.mechanism.threshold}"
 
     @property
     def least(self) -> int:
         return self.mechanism.threshold
 
-    def noise(self, fineness: int) -> Laplace:
-        return Laplace(self.mechanism.scale * fineness)
+    @property
+    def counted(self) -> str:
+        return self.kind
+
+    @property
+    def least_persons(self) -> int:
+        return -(-self.least // self.mechanism.caps.rows)
+
+    def noise(self, fineness: int) -> RoundedNoise:
+        """The noise of the deciding number, in parts of 1 / `fineness`."""
+        return type(self.mechanism.noise)(self.scale * fineness)
 
 
 @final
@@ -222,7 +241,7 @@ class OptimalChances(Selection):
 
 @final
 @dataclass(frozen=True, slots=True)
-class NoisyWeights(_Counted):
+class NoisyWeights(Selection):
     """Gaussian noise on weights that each unit splits among its keys; `sensitivity` is 2 under change-one, else 1."""
 
     stored_name: ClassVar[str] = "noisy weights"
@@ -236,12 +255,9 @@ class NoisyWeights(_Counted):
 
     def named(self) -> list[Any]:
         mechanism = self.mechanism
-        decides = [] if self.decides is None else [self.decides]
-        return ["noisy weights", str(mechanism.sigma), mechanism.threshold, mechanism.length, self.touched, *decides]
+        return ["noisy weights", str(mechanism.sigma), mechanism.threshold, mechanism.length, self.touched]
 
     def question(self, relation: Relation, keys: Keys) -> Persons:
-        if self.touched == 1:
-            return Persons(relation, keys, 1)
         return Persons(relation, keys, self.touched, weights(self.mechanism.length, self.touched))
 
     @property
@@ -250,8 +266,6 @@ class NoisyWeights(_Counted):
 
     @property
     def in_words(self) -> str:
-        if self.touched == 1:
-            return f"a noisy number of persons reaches {self.mechanism.threshold}"
         return (
             f"its noisy weight reaches {float(self.mechanism.threshold / self.mechanism.length):.4g}, "
             "of which a person with m keys gives 1/√m to each"
@@ -260,9 +274,6 @@ class NoisyWeights(_Counted):
     @property
     def least(self) -> int:
         return exact.ceiling(Fraction(self.mechanism.threshold, self.mechanism.length))
-
-    def noise(self, fineness: int) -> Gaussian:
-        return Gaussian(self.mechanism.sigma * fineness)
 
 
 DEGREE = 50  # keys of a person that count in a search by weights: fewer ignore more, more raise the threshold
@@ -307,49 +318,59 @@ class KeySearch:
             )
         if spend.delta is not None and spend.keys >= spend.delta:
             raise InvalidParameter("key_delta", spend.keys, "is not below delta", hint="leave some of δ for the values")
+        count = self.deciding_count(spend)
+        if count is not None:
+            return self._by_count(spend, spend.keys, count)
         return self._pure(spend, spend.keys) if spend.is_pure else self._gaussian(spend, spend.keys)
 
-    # -- a pure ε -----------------------------------------------------------------------------------------------
+    # -- one count that finds keys and is their number -----------------------------------------------------------
 
-    def _pure(self, spend: Spend, delta: Fraction) -> tuple[Selection, Spend | None]:
-        """One Laplace count that finds keys and is the answer, if possible; else the way that needs fewer persons."""
+    def _by_count(self, spend: Spend, delta: Fraction, count: int) -> tuple[Selection, Spend | None]:
+        """The deciding count gets an equal share of the spend; the other measures get the rest."""
+        share, measure = Fraction(1, self._levels()), self.measures[count]
+        if isinstance(measure, PersonCount):
+            caps, kind = KeyCaps(self.stability.touched), "persons"
+        else:
+            stability = self.stability
+            caps = KeyCaps(stability.touched, stability.most_in_group, stability.rows)
+            kind = "values" if isinstance(measure, ValueCount) else "rows"
+        if spend.is_pure:
+            assert spend.epsilon is not None  # noqa: S101 (it is pure)
+            epsilon = priced_within(spend.epsilon * share)
+            mechanism = self._counted(caps, delta, epsilon=epsilon)
+            left = replace(spend, epsilon=spend.epsilon - epsilon)
+        else:
+            square = _value_spend(spend, delta).squared_mu()
+            mechanism = self._counted(caps, delta, mu=1 / noise_multiplier(square * share))
+            left = Spend(rho=square * (1 - share) / 2, keys=delta) if share < 1 else spend
+        kind = "persons" if (caps.rows, kind) == (1, "rows") else kind
+        selection = NoisyCounts(mechanism, self.stability.touched, self._sides(), count, kind, measure)
+        return selection, left if share < 1 else None
+
+    def _counted(self, caps: KeyCaps, delta: Fraction, **noise: Fraction) -> CountedKeys:
+        return CountedKeys.calibrated(caps, delta=delta, sensitivity=self._sides(), **noise)
+
+    # -- keys apart from their numbers ---------------------------------------------------------------------------
+
+    def _pure(self, spend: Spend, delta: Fraction) -> tuple[Selection, Spend]:
+        """Laplace counts of units, or optimal chances: the way that needs fewer units."""
         assert spend.epsilon is not None  # noqa: S101 (it is pure)
-        count = self._deciding_count()
-        if count is not None:
-            epsilon = priced_within(spend.epsilon / self._levels())
-            left = spend.epsilon - epsilon
-            return self._noisy_counts(epsilon, delta, count), replace(spend, epsilon=left) if left else None
-        per_key = float(delta) / self.stability.touched
+        touched = self.stability.touched
+        per_key = float(delta) / touched
         share = self._share(-log(2 * per_key) if per_key < 0.1 else 1.0, _TWO_MARGINS * self._levels() * self._rows())
         epsilon = priced_within(spend.epsilon * share)
-        counts = self._noisy_counts(epsilon, delta)
-        keys = self.stability.touched * self._sides()
-        chances = OptimalChances(KeySelection(epsilon / keys, delta / keys), self.stability.touched, keys)
-        best = min((counts, chances), key=lambda way: way.least)
+        counted = self._counted(KeyCaps(touched), delta, epsilon=epsilon)
+        keys = touched * self._sides()
+        chances = OptimalChances(KeySelection(epsilon / keys, delta / keys), touched, keys)
+        best: Selection = min((NoisyCounts(counted, touched, self._sides()), chances), key=lambda way: way.least)
         return best, replace(spend, epsilon=spend.epsilon - epsilon)
 
-    def _noisy_counts(self, epsilon: Fraction, delta: Fraction, decides: int | None = None) -> NoisyCounts:
-        touched = self.stability.touched
-        sensitivity = touched * self._sides()
-        mechanism = DiscoveredHistogram.calibrated(
-            epsilon=epsilon, delta=delta, sensitivity=sensitivity, lone_values=touched
+    def _gaussian(self, spend: Spend, delta: Fraction) -> tuple[Selection, Spend]:
+        """Weights that units split among their keys."""
+        square, degree = _value_spend(spend, delta).squared_mu(), self._degree()
+        share = self._share(
+            NormalDist().inv_cdf(1 - max(float(delta), 1e-15) / degree) ** 2, self._levels() * self._rows() ** 2
         )
-        return NoisyCounts(mechanism, touched, sensitivity, decides)
-
-    # -- Gaussian noise -----------------------------------------------------------------------------------------
-
-    def _gaussian(self, spend: Spend, delta: Fraction) -> tuple[Selection, Spend | None]:
-        """Weights that persons split among keys; with one key per person, a count that may also be the answer."""
-        value_spend = spend if spend.delta is None else replace(spend, delta=spend.delta - delta)
-        square = value_spend.squared_mu()
-        count = self._deciding_count() if self.decides(pure=False) else None
-        degree = 1 if count is not None else self._degree()
-        if count is not None:
-            share = Fraction(1, self._levels())
-        else:
-            share = self._share(
-                NormalDist().inv_cdf(1 - max(float(delta), 1e-15) / degree) ** 2, self._levels() * self._rows() ** 2
-            )
         mechanism = WeightedKeys.calibrated(
             mu=1 / noise_multiplier(square * share),
             delta=delta,
@@ -357,8 +378,7 @@ class KeySearch:
             degree=degree,
             sensitivity=self._sides(),
         )
-        left = Spend(rho=square * (1 - share) / 2, keys=delta) if share < 1 else None
-        return NoisyWeights(mechanism, degree, self._sides(), count), left
+        return NoisyWeights(mechanism, degree, self._sides()), Spend(rho=square * (1 - share) / 2, keys=delta)
 
     def _degree(self) -> int:
         """How many keys of a unit count in the search: more than are measured afterwards."""
@@ -393,44 +413,107 @@ class KeySearch:
 
     # -- the number that decides --------------------------------------------------------------------------------
 
-    def decides(self, *, pure: bool) -> bool:
-        """Whether one number can both find keys and be the answer."""
-        return self._deciding_count() is not None and (pure or self.stability.touched == 1)
+    def deciding_count(self, spend: Spend) -> int | None:
+        """The index of the measure whose noisy number finds keys and is the answer; None if keys are found apart.
 
-    def _deciding_count(self) -> int | None:
-        """The index of a measure that counts the units of a key and is an answer by itself; None if there is none."""
-        for index, measure in enumerate(self.measures):
-            if self._counts_units(measure) and all(_is_alone(index, formula) for _, formula in self.formulas):
-                return index
+        To find many groups, a count decides only where nothing else is asked and it is as good as weights: pure noise
+        has no weights, and one key of a unit has one weight.
+        """
+        count = self._count_with_known_intervals()
+        if spend.aim == "numbers" or count is None:
+            return count
+        return count if self._levels() == 1 and (spend.is_pure or self._degree() == 1) else None
+
+    def _count_with_known_intervals(self) -> int | None:
+        """A count that formulas use only in ways for which intervals of a number above a threshold are known.
+
+        A number of values decides only where nothing depends on the rows without one.
+        """
+        for kind in (RowCount, PersonCount, ValueCount):
+            for index, measure in enumerate(self.measures):
+                known = all(_knows_threshold(index, formula) for _, formula in self.formulas)
+                if isinstance(measure, kind) and known and (kind is not ValueCount or self._all_need(measure)):
+                    return index
         return None
 
-    def _counts_units(self, measure: Measure) -> bool:
-        match measure:
-            case PersonCount():
-                return True
-            case RowCount():
-                bounding = self.stability.bounding
-                return self.stability.rows == 1 if bounding is None else bounding.rows == 1
-            case _:
-                return False
+    def _all_need(self, measure: Measure) -> bool:
+        """Whether all measures are of values that are missing wherever the counted ones are."""
+        value = measure.expression if isinstance(measure, ValueCount) else None
+        return all(isinstance(other, MeasureOfValues) and _needs(other.expression, value) for other in self.measures)
+
+    def counted_rows(self, spend: Spend) -> Relation:
+        """The rows that a deciding count counts, in the keys of each person by which it does; all if none decides.
+
+        So what is measured beside it, or later, is about the rows that it counted. Which keys count is decided by the
+        hash of the search (`Persons`); nothing is scaled by how many keys there are.
+        """
+        count = self.deciding_count(spend)
+        if count is None:
+            return self.question.relation
+        relation = _with_value(self.question.relation, self.measures[count])
+        return _within_first_keys(relation, self.question, self.stability.touched)
 
 
-def _is_alone(measure_index: int, formula: Formula) -> bool:
-    """Whether a formula is just this measure, or does not use it; formulas of unknown kinds may use every measure.
+def _value_spend(spend: Spend, delta: Fraction) -> Spend:
+    """The spend without the δ for keys."""
+    return spend if spend.delta is None else replace(spend, delta=spend.delta - delta)
 
-    Only then is the law of a deciding number known.
-    """
+
+def _knows_threshold(index: int, formula: Formula) -> bool:
+    """Whether a formula has intervals if the number at `index` was shown because it reached a threshold."""
     match formula:
-        case Linear():
-            return measure_index not in formula.weights or (
-                formula.weights == {measure_index: 1} and formula.constant == 0
-            )
-        case Ratio():
-            return measure_index not in {*formula.over.weights, *formula.under.weights}
+        case Linear() | Ratio() | Moments():
+            return True
         case QuantileOf():
-            return formula.measure != measure_index
+            return formula.measure != index
+        case Apply() | FunctionOf():
+            return all(_knows_threshold(index, part) for part in formula.parts)
         case _:
             return False
+
+
+_ARITHMETIC = {"add", "subtract", "multiply", "divide", "power", "clamp", "abs"}
+
+
+def _needs(expression: Expression, value: Expression | None) -> bool:
+    """Whether an expression is missing wherever a value is."""
+    if isinstance(expression, Call) and expression.name in _ARITHMETIC:
+        return expression == value or any(_needs(argument, value) for argument in expression.arguments)
+    return expression == value
+
+
+def _with_value(relation: Relation, measure: Measure | None) -> Relation:
+    """The rows that a measure counts: those with a value, if it is a number of values."""
+    if not isinstance(measure, ValueCount):
+        return relation
+    return Filter(relation, Call("not", (Call("is_null", (measure.expression,)),)))
+
+
+def _within_first_keys(relation: Relation, question: Question, touched: int) -> Relation:
+    """The rows of each person in the first keys, by the hash of person and key that engines use in a search."""
+    if relation.person is None or (relation.most_rows is not None and relation.most_rows <= touched):
+        return relation
+    schema = relation.schema
+    names: list[str] = []
+    derived: list[tuple[str, Expression]] = []
+    for (name, key), domain in zip(question.keys, question.key_domains(), strict=True):
+        values = domain.keys()
+        if not isinstance(key, ColumnReference):
+            derived.append((free_name(name, "key", [*schema, *names]), key))
+            names.append(derived[-1][0])
+            continue
+        names.append(key.name)
+        if values is not None:  # rows with others are in no group
+            relation = Filter(relation, _is_one_of(key, values))
+    if derived:
+        relation = Derive(relation, (*((column, ColumnReference(column)) for column in schema), *derived))
+    return KeepParts(relation, tuple(names), touched)
+
+
+def _is_one_of(key: Expression, values: Sequence[Value]) -> Expression:
+    """Whether a key is one of the declared values, of which one may be missing."""
+    present: Expression = Call("in", (key, *(Constant(value) for value in values if value is not None)))
+    return Call("or", (present, Call("is_null", (key,)))) if None in values else present
 
 
 def key_delta(spend: Spend, most: Fraction) -> Fraction:

@@ -369,8 +369,8 @@ def _notes(measurement: Measurement) -> tuple[str, ...]:
     """Notes on what the answer leaves out."""
     notes = []
     if measurement.selection is not None:
-        least = measurement.selection.least
-        shared = f"only keys that about {least:,} persons or more share are shown; declared domains show all"
+        least, counted = measurement.selection.least, measurement.selection.counted
+        shared = f"only keys of about {least:,} {counted} or more are shown; declared domains show all"
         notes.append(of_units(measurement, shared))
         if measurement.selection.decides is not None:
             notes.append(

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, final, get_args
 
 from giveortake import exact
 from giveortake.accounting.pricing import noise_multiplier, priced_within
-from giveortake.answers.terms import CAP_TERMS, TERMS, Caps, Confidence
+from giveortake.answers.terms import CAP_TERMS, TERMS, Aim, Caps, Confidence
 from giveortake.errors import InvalidParameter, Unprovable, did_you_mean
 from giveortake.mechanisms import Gaussian, Laplace
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, events, gaussian_mu
@@ -33,7 +33,8 @@ _USUAL_CONFIDENCE = Confidence("0.95")
 class Spend:
     """The promise that a whole answer keeps. A pure ε is kept by Laplace noise, the others by Gaussian noise.
 
-    `keys` is the δ for finding keys in the data; it adds to the promise, or is part of its δ.
+    `keys` is the δ for finding keys in the data; it adds to the promise, or is part of its δ. `aim` says whether a
+    search is to find surer numbers or more groups.
     """
 
     epsilon: Fraction | None = None
@@ -41,6 +42,7 @@ class Spend:
     rho: Fraction | None = None
     mu: Fraction | None = None
     keys: Fraction | None = None
+    aim: Aim = "numbers"
     is_pure: bool = field(init=False, repr=False, compare=False)  # whether Laplace noise keeps it
 
     def __post_init__(self) -> None:
@@ -82,13 +84,13 @@ class Spend:
     def to_json(self) -> dict[str, str]:
         """What identifies the spend in the ledger."""
         parts = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho, "mu": self.mu, "keys": self.keys}
-        return {name: str(number) for name, number in parts.items() if number is not None}
+        aim = {} if self.aim == "numbers" else {"aim": self.aim}
+        return {name: str(number) for name, number in parts.items() if number is not None} | aim
 
     def __str__(self) -> str:
         signs = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ", "keys": "δ for keys"}
-        return ", ".join(
-            f"{signs[name]} = {exact.decimal_up(Fraction(value))}" for name, value in self.to_json().items()
-        )
+        amounts = {signs[name]: value for name, value in self.to_json().items() if name in signs}
+        return ", ".join(f"{sign} = {exact.decimal_up(Fraction(value))}" for sign, value in amounts.items())
 
 
 def require_within(event: Event, spend: Spend) -> None:
@@ -156,6 +158,8 @@ def spend_of(
     rho: Number | None,
     mu: Number | None,
     key_delta: Number | None,
+    *,
+    aim: Aim = "numbers",
 ) -> Spend | None:
     """The stated spend, or None if there is none."""
     stated_names = [name for name, value in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if value is not None]
@@ -176,6 +180,7 @@ def spend_of(
         None if rho is None else exact.spendable("rho", rho),
         None if mu is None else exact.spendable("mu", mu),
         None if key_delta is None else exact.open_probability("key_delta", key_delta),
+        aim,
     )
 
 
@@ -203,6 +208,7 @@ class Terms:
     confidence: Confidence
     key_delta: Fraction | None
     n: Number | None
+    aim: Aim = "numbers"
     caps: Caps = field(default_factory=Caps)
     best_caps: bool = False
 
@@ -216,7 +222,11 @@ class Terms:
         for name, value in stated_terms.items():
             if name not in taken:
                 raise _unknown(name, value, taken)
-        spend = spend_of(*(stated_terms.get(name) for name in ("epsilon", "delta", "rho", "mu", "key_delta")))
+        aim = stated_terms.get("aim", "numbers")
+        if aim not in get_args(Aim):
+            raise InvalidParameter("aim", aim, 'is neither "numbers" nor "groups"', hint='aim="groups"')
+        amounts = (stated_terms.get(name) for name in ("epsilon", "delta", "rho", "mu", "key_delta"))
+        spend = spend_of(*amounts, aim=aim)
         decided = [name for name in ("margin", "share") if name in stated_terms]
         if decided and (spend is not None or len(decided) > 1):
             raise InvalidParameter(
@@ -240,18 +250,19 @@ class Terms:
                 hint='caps="best", or rows_per_person=4',
             )
         caps = Caps(*(stated_terms.get(name) for name in ("groups_per_person", "rows_per_group", "rows_per_person")))
-        return cls(
-            spend, stated_terms.get("margin"), share, sure, keys, stated_terms.get("n"), caps, "caps" in stated_terms
-        )
+        best, n = "caps" in stated_terms, stated_terms.get("n")
+        return cls(spend, stated_terms.get("margin"), share, sure, keys, n, aim, caps, best)
 
     def to_json(self) -> dict[str, Any]:
         """The terms as they were stated, with numbers as texts."""
         spend = {} if self.spend is None else self.spend.to_json()
         spend.pop("keys", None)
+        spend.pop("aim", None)
         known = {"margin": self.margin, "share": self.share, "key_delta": self.key_delta, "n": self.n}
         return {
             **spend,
             **{name: str(number) for name, number in known.items() if number is not None},
+            **({} if self.aim == "numbers" else {"aim": self.aim}),
             **({} if self.confidence == _USUAL_CONFIDENCE else {"confidence": str(Fraction(self.confidence))}),
             **({} if self.confidence.over == "cell" else {"confidence_over": self.confidence.over}),
             **self.caps.to_json(),

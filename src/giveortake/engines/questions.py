@@ -253,20 +253,28 @@ class Distinct:
 class Persons:
     """For every key that occurs, how many units have it; at most `groups` keys of each unit count.
 
-    With `weights` it is a sum of weights instead: a person of m keys gives weights[m − 1] to each of them, and one of
-    more than `groups` the last weight to so many. Which of a person's keys count is decided by a hash of the person and
-    the key: by nobody else's rows. Only the keys of persons with more than `groups` are put in order.
+    With `rows` it is the number of rows, at most so many of each unit in a key. With `weights` it is a sum of weights
+    instead: a person of m keys gives weights[m − 1] to each of them, and one of more than `groups` the last weight to
+    so many. Which of a person's keys count is decided by a hash of the person and the key: by nobody else's rows. Only
+    the keys of persons with more than `groups` are put in order.
     """
 
     relation: Relation
     keys: Keys
     groups: int
     weights: tuple[int, ...] | None = None
+    rows: int = 1
 
     @property
     def most(self) -> int:
         """What no sum of weights exceeds."""
         return MOST_ROWS * max(self.weights or (1,))
+
+    @property
+    def counts_all_rows(self) -> bool:
+        """Whether no row has to be left out, because no unit has more rows than may count in one key and in all."""
+        most = 1 if self.relation.person is None else self.relation.most_rows
+        return self.weights is None and most is not None and most <= min(self.groups, self.rows)
 
 
 Asked: TypeAlias = "Tally | Bins | Distinct | Persons | VectorSum"

@@ -8,11 +8,12 @@ from giveortake.mechanisms.functions import exponential, gaussian, histogram, la
 from giveortake.mechanisms.histogram import DiscoveredHistogram, Histogram, RandomizedResponse
 from giveortake.mechanisms.lattice import Lattice
 from giveortake.mechanisms.mechanism import Mechanism, Sensitive
-from giveortake.mechanisms.partition_selection import KeySelection, WeightedKeys
+from giveortake.mechanisms.partition_selection import CountedKeys, KeySelection, WeightedKeys
 from giveortake.mechanisms.selection import AboveThreshold, Exponential, PermuteAndFlip, ReportNoisyMax
 
 __all__ = [
     "AboveThreshold",
+    "CountedKeys",
     "DiscoveredHistogram",
     "DiscreteGaussian",
     "Exponential",

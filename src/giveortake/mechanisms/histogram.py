@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 from uuid import UUID
 
 import numpy as np
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from giveortake.exact import Ball, Number
-    from giveortake.mechanisms.additive import RoundedNoise
     from giveortake.mechanisms.mechanism import BoundedIntegers
     from giveortake.randomness import Entropy
 
@@ -206,10 +205,6 @@ class Histogram(Mechanism[Iterable[Any], dict[Any, int]]):
         return Laplace(self.scale).margin(confidence)
 
 
-Key = TypeVar("Key")
-KeyTotals: TypeAlias = "Sensitive[tuple[list[Key], BoundedIntegers]]"
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class DiscoveredHistogram(Mechanism[Iterable[Any], dict[Any, int]]):
@@ -280,28 +275,9 @@ class DiscoveredHistogram(Mechanism[Iterable[Any], dict[Any, int]]):
                 released[key] = released.get(key, 0) + count  # True and 1 are one key of a dictionary
         return released
 
-    def select(self, value: KeyTotals[Key], entropy: Entropy | None = None) -> list[Key]:
-        """The keys whose noisy number of units reaches the threshold; `value` holds the keys and the numbers."""
-        return self.release_with_numbers(value, entropy)[0]
-
-    def release_with_numbers(
-        self, value: KeyTotals[Key], entropy: Entropy | None = None
-    ) -> tuple[list[Key], npt.NDArray[Any]]:
-        """The keys that `select` returns, and their noisy numbers of units."""
-        return shown_keys(Laplace(self.scale), self.threshold, *value.open(self), entropy)
-
     def margin(self, confidence: Number = Fraction(95, 100)) -> int:
         """How far a count that is shown is off at most before selection, with at least that probability."""
         return Laplace(self.scale).margin(confidence)
-
-
-def shown_keys(
-    noise: RoundedNoise, threshold: int, keys: list[Key], exact: Integers, entropy: Entropy | None
-) -> tuple[list[Key], npt.NDArray[Any]]:
-    """The keys whose numbers reach the threshold once they have their noise, and these noisy numbers."""
-    noisy = np.asarray(noise.release(exact, entropy))
-    indexes = np.flatnonzero(noisy >= threshold)
-    return [keys[index] for index in indexes], noisy[indexes]
 
 
 def _lone_values(lone_values: int | None, sensitivity: Fraction) -> int:

@@ -731,14 +731,15 @@ class PerPerson(Unary):
 @stored("keep parts")
 @dataclass(frozen=True, slots=True)
 class KeepParts(Unary):
-    """For each person, the rows with at most `most` values of a column; a hash of person and value decides which."""
+    """For each person, the rows with at most `most` values of some columns; a hash of person and values decides."""
 
-    column: str
+    columns: tuple[str, ...]
     most: int
 
     def __post_init__(self) -> None:
-        ColumnReference(self.column).domain(self.schema)
-        if self.person is None or self.most < 1:
+        for column in self.columns:
+            ColumnReference(column).domain(self.schema)
+        if self.person is None or self.most < 1 or not self.columns:
             raise QueryRefused("parts are kept of persons, one of each at least")
 
 

@@ -216,6 +216,7 @@ TERMS: Schema = {
         confidence=NUMBER,
         confidence_over={"type": "string", "enum": ["cell", "answer"]},
         key_delta=NUMBER,
+        aim={"type": "string", "enum": ["numbers", "groups"]},
         n=NUMBER,
         rows_per_person=CAP,
         groups_per_person=NUMBER,

@@ -107,13 +107,13 @@ class PreparedQuestions:
         return self._needed.get((id(question), repr(caps)), lambda: (question, needed()))[1]
 
     def prepared(
-        self, question: Question, caps: Caps, prepare: Callable[[], Prepared], *, pure: bool
+        self, question: Question, caps: Caps, prepare: Callable[[], Prepared], spend: Spend
     ) -> PreparedQuestion:
-        """The part of a question's pricing that no amount affects, cached.
+        """The part of a question's pricing that no amount affects, cached; the kind of noise and the aim do.
 
         It is found by the id of the question object, which stays unique while the cache holds that object.
         """
-        key = (id(question), repr(caps), pure)
+        key = (id(question), repr(caps), spend.is_pure, spend.aim)
         return self._prepared.get(key, lambda: PreparedQuestion(question, prepare()))
 
 
@@ -306,20 +306,20 @@ class InteractiveMechanism:
         The δ for finding keys is a tenth of `key_pot` unless stated.
         """
         self.origin.require(question)
-        return self._prepared(question, caps, pure=spend.is_pure).prepared.at(spend, self.key_pot)
+        return self._prepared(question, caps, spend).prepared.at(spend, self.key_pot)
 
     def require_runnable(self, part: PricedQuestion, caps: Caps) -> None:
         """Refuse a question that the engine cannot run. What it has accepted once at known keys is not asked again."""
-        prepared_question = self._prepared(part.question, caps, pure=part.made.spend.is_pure)
+        prepared_question = self._prepared(part.question, caps, part.made.spend)
         if not prepared_question.is_runnable:
             self.engine.require_runnable(part.made.asked())
             prepared_question.is_runnable = part.made.selection is None  # else the statement depends on the spend
 
-    def _prepared(self, question: Question, caps: Caps, *, pure: bool) -> PreparedQuestion:
+    def _prepared(self, question: Question, caps: Caps, spend: Spend) -> PreparedQuestion:
         def prepare() -> Prepared:
-            return prepared(question, caps, self.budget.neighbours, pure=pure)
+            return prepared(question, caps, self.budget.neighbours, spend=spend)
 
-        return self.questions.prepared(question, caps, prepare, pure=pure)
+        return self.questions.prepared(question, caps, prepare, spend)
 
     @property
     def key_pot(self) -> Fraction | None:

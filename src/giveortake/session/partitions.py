@@ -80,7 +80,7 @@ class Part:
     def of(self, relation: Relation) -> Relation:
         """The rows of a table that are in this part."""
         if self.keep is not None:
-            relation = KeepParts(relation, self.column, self.keep)
+            relation = KeepParts(relation, (self.column,), self.keep)
         if self.value is None:
             return Filter(relation, Call("is_null", (ColumnReference(self.column),)))
         return Filter(relation, Call("eq", (ColumnReference(self.column), Literal(self.value))))

@@ -78,8 +78,9 @@ class Query(Generic[_Release_co]):
     `delta`, `rho`, or `mu` (Gaussian noise); or the least that reaches a `margin`; or a `share` of the whole budget,
     such as "1/10". For the last two the noise is chosen too: Laplace or Gaussian, whichever leaves more of the budget,
     or makes narrower intervals. `confidence` is that of every interval, 0.95 unless stated, or of all of them together
-    where `confidence_over` is "answer"; `key_delta` is the δ for finding keys in the data; `n` is how many rows a group
-    has, if that is public or was released: the margins of means depend on it.
+    where `confidence_over` is "answer"; `key_delta` is the δ for finding keys in the data, and `aim` says whether to
+    find surer "numbers" or more "groups"; `n` is how many rows a group has, if that is public or was released: the
+    margins of means depend on it.
 
     How much of one person counts is capped by `rows_per_person`, `groups_per_person` and `rows_per_group`, which
     override the custodian's caps; the noise depends on them. `caps` says `"best"` to choose them by a profile.
@@ -93,8 +94,8 @@ class Query(Generic[_Release_co]):
     def quote(self, **terms: Unpack[AskTerms]) -> Quote:
         """What an answer would cost, and its margins. No row is read, and nothing is charged.
 
-        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `confidence_over`, `key_delta` and
-        `n`; `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class.
+        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `confidence_over`, `key_delta`,
+        `aim` and `n`; `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class.
         """
         stated_terms, known = self.terms(terms), self._known_keys()
         if known is not None:
@@ -104,10 +105,10 @@ class Query(Generic[_Release_co]):
     def answer(self, *, key: str | None = None, **terms: Unpack[AskTerms]) -> _Release_co:
         """The answer, at the cost of the whole request: a table; for a batch a list of them; for a counter, a counter.
 
-        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `confidence_over`, `key_delta` and
-        `n`; `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class. `key` makes a retry safe:
-        the same key and request give the same answer and are charged once. The same request at the same price is free
-        the second time.
+        The terms: `epsilon`, `delta`, `rho`, `mu`, `margin`, `share`, `confidence`, `confidence_over`, `key_delta`,
+        `aim` and `n`; `rows_per_person`, `groups_per_person`, `rows_per_group`, `caps`; see the class. `key` makes a
+        retry safe: the same key and request give the same answer and are charged once. The same request at the same
+        price is free the second time.
         """
         stated_terms, known = self.terms(terms), self._known_keys()
         release: Any
@@ -163,7 +164,7 @@ class Query(Generic[_Release_co]):
         stated = {name: value for name, value in terms.items() if value is not None}
         options = (self.request.options or {}) if isinstance(self.request, QueryRequest) else {}
         priced = any(name in stated for name in ("epsilon", "rho", "mu", "margin", "share"))
-        names = {*CAP_TERMS, *(() if priced else ("epsilon", "delta", "share"))}
+        names = {*CAP_TERMS, "aim", *(() if priced else ("epsilon", "delta", "share"))}
         own = {name: option for name, option in options.items() if name in names}
         return self.request.terms(own | stated)
 

@@ -77,7 +77,7 @@ _CLAMPED = {
 }
 _CAPS = ("rows_per_person", "groups_per_person", "rows_per_group")
 _OURS = {"max_groups_contributed": "groups_per_person", "max_rows_contributed": "rows_per_person"}
-_KNOWN = ("epsilon", "delta", "share", *_CAPS, "caps", "privacy_unit_column")
+_KNOWN = ("epsilon", "delta", "share", *_CAPS, "caps", "aim", "privacy_unit_column")
 
 
 @final
@@ -192,7 +192,7 @@ def _options(tokens: list[Token], start: int) -> tuple[dict[str, Fraction | str]
 def _option(name: str, value: Token) -> Fraction | str:
     if name in {"epsilon", "delta", "share", *_CAPS} and value.kind == "number":
         return _number(value.text)
-    if name == "caps" and value.kind == "text":
+    if name in {"caps", "aim"} and value.kind == "text":
         return value.text[1:-1].replace("''", "'")
     if name == "privacy_unit_column" and value.kind in {"word", "quoted"}:
         return value.text[1:-1].replace('""', '"') if value.kind == "quoted" else value.text

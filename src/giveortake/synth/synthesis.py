@@ -191,7 +191,7 @@ class SynthesisRequest(Request):
     """A synthetic table of some columns; see `synthesize`. `wanted` are the tables that may be measured."""
 
     without: ClassVar[tuple[str, ...]] = (
-        *("rho", "mu", "margin", "confidence", "confidence_over", "key_delta", "n"),
+        *("rho", "mu", "margin", "confidence", "confidence_over", "key_delta", "aim", "n"),
         *CAP_TERMS,
     )
     table: str

@@ -523,22 +523,30 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT "q" AS k0
-    FROM (SELECT "q"
-      FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-        FROM table_data AS t) AS t
-      WHERE "y" IS NOT NULL) AS t) AS r) AS t
+    FROM (SELECT *
+      FROM (SELECT "x",
+            "q"
+        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+          FROM table_data AS t) AS t
+        WHERE "y" IS NOT NULL) AS t
+      WHERE (NOT ("x" IS NULL))) AS t) AS r) AS t
 GROUP BY k0
 
 -- mean by discovered: units of keys, by codes
 SELECT CAST(d0.code AS INTEGER) AS code,
     count(*)
 FROM (SELECT "q" AS k0
-  FROM (SELECT "q"
-    FROM (SELECT CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-          CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-      FROM table_data AS t) AS t
-    WHERE "y" IS NOT NULL) AS t) AS r
+  FROM (SELECT *
+    FROM (SELECT "x",
+          "q"
+      FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+            CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+            CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+        FROM table_data AS t) AS t
+      WHERE "y" IS NOT NULL) AS t
+    WHERE (NOT ("x" IS NULL))) AS t) AS r
 JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
 FROM d0.value
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -546,8 +554,7 @@ GROUP BY ALL
 
 -- mean by discovered: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 - CAST(g.t1 AS HUGEINT) * (-402653184) AS a0,
-    g.t0 - CAST(g.t1 AS HUGEINT) * (939524096) AS a1
+    g.t0 - CAST(g.t1 AS HUGEINT) * (268435456) AS a0
 FROM (SELECT k0,
       coalesce(sum(s0), 0) AS t0,
       count(s0) AS t1
@@ -555,13 +562,15 @@ FROM (SELECT k0,
         CAST(floor(CASE WHEN CAST(v0 AS DOUBLE) BETWEEN CAST('-3.0' AS DOUBLE) AND CAST('7.0' AS DOUBLE) THEN CAST(v0 AS DOUBLE) WHEN CAST(v0 AS DOUBLE) < CAST('-3.0' AS DOUBLE) THEN CAST('-3.0' AS DOUBLE) WHEN CAST(v0 AS DOUBLE) > CAST('7.0' AS DOUBLE) THEN CAST('7.0' AS DOUBLE) END * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) AS s0
     FROM (SELECT "q" AS k0,
           "x" AS v0
-      FROM (SELECT "x",
-            "q"
-        FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-          FROM table_data AS t) AS t
-        WHERE "y" IS NOT NULL) AS t) AS r) AS s
+      FROM (SELECT *
+        FROM (SELECT "x",
+              "q"
+          FROM (SELECT CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "y" IS NOT NULL) AS t
+        WHERE (NOT ("x" IS NULL))) AS t) AS r) AS s
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 IS NOT DISTINCT
 FROM d0.value
@@ -1613,9 +1622,8 @@ GROUP BY ALL
 
 -- variance by discovered: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.t0 - CAST(g.t1 AS HUGEINT) * (671088640) AS a0,
-    g.t0 - CAST(g.t1 AS HUGEINT) * (805306368) AS a1,
-    g.t2 - CAST(g.t3 AS HUGEINT) * (536870912) AS a2
+    g.t0 - CAST(g.t1 AS HUGEINT) * (738197504) AS a0,
+    g.t2 - CAST(g.t3 AS HUGEINT) * (536870912) AS a1
 FROM (SELECT k0,
       coalesce(sum(s0), 0) AS t0,
       count(s0) AS t1,
@@ -2989,72 +2997,93 @@ GROUP BY code
 
 -- mean by discovered: units of keys
 SELECT k0,
-    count(*) AS n
+    sum(c) AS n
 FROM (SELECT k0,
+      c,
       row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5(k0), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-  FROM (SELECT DISTINCT p,
-        k0
+  FROM (SELECT p,
+        k0,
+        least(count(*), 3) AS c
     FROM (SELECT r.p AS p,
           r.k0 AS k0
       FROM (SELECT "q" AS k0,
             "p" AS p
-        FROM (SELECT "p",
-              "q"
-          FROM (SELECT "p" AS "p",
-                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-            FROM table_data AS t) AS t
-          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
+        FROM (SELECT *
+          FROM (SELECT "p",
+                "x",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
+          WHERE (NOT ("x" IS NULL))) AS t) AS r) AS l
+    GROUP BY p,
+        k0) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
 -- mean by discovered: units of keys, by codes
-SELECT CAST(code AS BIGINT) AS code,
-    count(*)
-FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) & 4294967295 AS code
-  FROM (SELECT DISTINCT r.p AS p,
-        (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
-    FROM (SELECT "q" AS k0,
-          "p" AS p
-      FROM (SELECT "p",
-            "q"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-          FROM table_data AS t) AS t
-        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
-    JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
-    FROM d0.value
-    JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS t
-  GROUP BY p) AS t
+SELECT code,
+    CAST(sum(c) AS BIGINT)
+FROM (SELECT CAST(x.o & 4294967295 AS BIGINT) AS code,
+      x.c AS c
+  FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) AS x
+    FROM (SELECT r.p AS p,
+          {'o': (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER),
+          'c': least(count(*), 3)} AS ordered
+      FROM (SELECT "q" AS k0,
+            "p" AS p
+        FROM (SELECT *
+          FROM (SELECT "p",
+                "x",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
+          WHERE (NOT ("x" IS NULL))) AS t) AS r
+      JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
+      FROM d0.value
+      JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
+      GROUP BY r.p,
+          (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER)) AS t
+    GROUP BY p) AS l) AS t
 GROUP BY code
 
 -- mean by discovered: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END) AS BIGINT), 0) AS a0
   FROM (SELECT r.p AS p,
         CAST(d0.code AS INTEGER) AS code,
-        r.v0 AS v0,
-        r.v1 AS v1
+        r.v0 AS v0
     FROM (SELECT "q" AS k0,
           "x" AS v0,
-          "x" AS v1,
           "p" AS p
       FROM (SELECT "p",
             "x",
             "q"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-          FROM table_data AS t) AS t
-        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+        FROM (SELECT t.*,
+              dense_rank() OVER (PARTITION BY "p" ORDER BY abs(((((((coalesce(TRY_CAST("p" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5("q"), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), "q" NULLS LAST) AS part_rank
+          FROM (SELECT *
+            FROM (SELECT "p",
+                  "x",
+                  "q"
+              FROM (SELECT "p" AS "p",
+                    CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                    CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                    CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+                FROM table_data AS t) AS t
+              WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
+            WHERE (NOT ("x" IS NULL))) AS t) AS t
+        WHERE part_rank <= 2) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
@@ -4406,11 +4435,13 @@ GROUP BY code
 
 -- several by discovered: units of keys
 SELECT k0,
-    count(*) AS n
+    sum(c) AS n
 FROM (SELECT k0,
+      c,
       row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5(k0), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-  FROM (SELECT DISTINCT p,
-        k0
+  FROM (SELECT p,
+        k0,
+        least(count(*), 3) AS c
     FROM (SELECT r.p AS p,
           r.k0 AS k0
       FROM (SELECT "q" AS k0,
@@ -4421,61 +4452,66 @@ FROM (SELECT k0,
                 CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
                 CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
             FROM table_data AS t) AS t
-          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
+    GROUP BY p,
+        k0) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
 -- several by discovered: units of keys, by codes
-SELECT CAST(code AS BIGINT) AS code,
-    count(*)
-FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) & 4294967295 AS code
-  FROM (SELECT DISTINCT r.p AS p,
-        (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
-    FROM (SELECT "q" AS k0,
-          "p" AS p
-      FROM (SELECT "p",
-            "q"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-          FROM table_data AS t) AS t
-        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
-    JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
-    FROM d0.value
-    JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS t
-  GROUP BY p) AS t
+SELECT code,
+    CAST(sum(c) AS BIGINT)
+FROM (SELECT CAST(x.o & 4294967295 AS BIGINT) AS code,
+      x.c AS c
+  FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) AS x
+    FROM (SELECT r.p AS p,
+          {'o': (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER),
+          'c': least(count(*), 3)} AS ordered
+      FROM (SELECT "q" AS k0,
+            "p" AS p
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+      JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
+      FROM d0.value
+      JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
+      GROUP BY r.p,
+          (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER)) AS t
+    GROUP BY p) AS l) AS t
 GROUP BY code
 
 -- several by discovered: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
-      count(v2) AS a2
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a0
   FROM (SELECT r.p AS p,
         CAST(d0.code AS INTEGER) AS code,
-        r.v0 AS v0,
-        r.v1 AS v1,
-        r.v2 AS v2
+        r.v0 AS v0
     FROM (SELECT "q" AS k0,
           "x" AS v0,
-          "x" AS v1,
-          CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
           "p" AS p
       FROM (SELECT "p",
             "x",
             "q"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-          FROM table_data AS t) AS t
-        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+        FROM (SELECT t.*,
+              dense_rank() OVER (PARTITION BY "p" ORDER BY abs(((((((coalesce(TRY_CAST("p" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5("q"), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), "q" NULLS LAST) AS part_rank
+          FROM (SELECT "p",
+                "x",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS t
+        WHERE part_rank <= 2) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
@@ -4522,11 +4558,13 @@ GROUP BY k0
 
 -- several by discovered dates: units of keys
 SELECT k0,
-    count(*) AS n
+    sum(c) AS n
 FROM (SELECT k0,
+      c,
       row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(date_diff('day', DATE '1970-01-01', k0) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-  FROM (SELECT DISTINCT p,
-        k0
+  FROM (SELECT p,
+        k0,
+        least(count(*), 3) AS c
     FROM (SELECT r.p AS p,
           r.k0 AS k0
       FROM (SELECT "d" AS k0,
@@ -4537,61 +4575,66 @@ FROM (SELECT k0,
                 CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
                 CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d"
             FROM table_data AS t) AS t
-          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
+    GROUP BY p,
+        k0) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
 -- several by discovered dates: units of keys, by codes
-SELECT CAST(code AS BIGINT) AS code,
-    count(*)
-FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) & 4294967295 AS code
-  FROM (SELECT DISTINCT r.p AS p,
-        (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
-    FROM (SELECT "d" AS k0,
-          "p" AS p
-      FROM (SELECT "p",
-            "d"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d"
-          FROM table_data AS t) AS t
-        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
-    JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
-    FROM d0.value
-    JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS t
-  GROUP BY p) AS t
+SELECT code,
+    CAST(sum(c) AS BIGINT)
+FROM (SELECT CAST(x.o & 4294967295 AS BIGINT) AS code,
+      x.c AS c
+  FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) AS x
+    FROM (SELECT r.p AS p,
+          {'o': (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER),
+          'c': least(count(*), 3)} AS ordered
+      FROM (SELECT "d" AS k0,
+            "p" AS p
+        FROM (SELECT "p",
+              "d"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+      JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
+      FROM d0.value
+      JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
+      GROUP BY r.p,
+          (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER)) AS t
+    GROUP BY p) AS l) AS t
 GROUP BY code
 
 -- several by discovered dates: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
-      count(v2) AS a2
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a0
   FROM (SELECT r.p AS p,
         CAST(d0.code AS INTEGER) AS code,
-        r.v0 AS v0,
-        r.v1 AS v1,
-        r.v2 AS v2
+        r.v0 AS v0
     FROM (SELECT "d" AS k0,
           "x" AS v0,
-          "x" AS v1,
-          CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
           "p" AS p
       FROM (SELECT "p",
             "x",
             "d"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d"
-          FROM table_data AS t) AS t
-        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+        FROM (SELECT t.*,
+              dense_rank() OVER (PARTITION BY "p" ORDER BY abs(((((((coalesce(TRY_CAST("p" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(date_diff('day', DATE '1970-01-01', "d") AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), "d" NULLS LAST) AS part_rank
+          FROM (SELECT "p",
+                "x",
+                "d"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN TRY_CAST("d" AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST("d" AS DATE) END AS "d"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS t
+        WHERE part_rank <= 2) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
@@ -4638,11 +4681,13 @@ GROUP BY k0
 
 -- several by discovered integers: units of keys
 SELECT k0,
-    count(*) AS n
+    sum(c) AS n
 FROM (SELECT k0,
+      c,
       row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(k0 AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-  FROM (SELECT DISTINCT p,
-        k0
+  FROM (SELECT p,
+        k0,
+        least(count(*), 3) AS c
     FROM (SELECT r.p AS p,
           r.k0 AS k0
       FROM (SELECT "w" AS k0,
@@ -4653,61 +4698,66 @@ FROM (SELECT k0,
                 CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
                 "w" AS "w"
             FROM table_data AS t) AS t
-          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
+    GROUP BY p,
+        k0) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
 -- several by discovered integers: units of keys, by codes
-SELECT CAST(code AS BIGINT) AS code,
-    count(*)
-FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) & 4294967295 AS code
-  FROM (SELECT DISTINCT r.p AS p,
-        (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
-    FROM (SELECT "w" AS k0,
-          "p" AS p
-      FROM (SELECT "p",
-            "w"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              "w" AS "w"
-          FROM table_data AS t) AS t
-        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
-    JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
-    FROM d0.value
-    JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS t
-  GROUP BY p) AS t
+SELECT code,
+    CAST(sum(c) AS BIGINT)
+FROM (SELECT CAST(x.o & 4294967295 AS BIGINT) AS code,
+      x.c AS c
+  FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) AS x
+    FROM (SELECT r.p AS p,
+          {'o': (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER),
+          'c': least(count(*), 3)} AS ordered
+      FROM (SELECT "w" AS k0,
+            "p" AS p
+        FROM (SELECT "p",
+              "w"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                "w" AS "w"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+      JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
+      FROM d0.value
+      JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
+      GROUP BY r.p,
+          (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER)) AS t
+    GROUP BY p) AS l) AS t
 GROUP BY code
 
 -- several by discovered integers: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
-      count(v2) AS a2
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a0
   FROM (SELECT r.p AS p,
         CAST(d0.code AS INTEGER) AS code,
-        r.v0 AS v0,
-        r.v1 AS v1,
-        r.v2 AS v2
+        r.v0 AS v0
     FROM (SELECT "w" AS k0,
           "x" AS v0,
-          "x" AS v1,
-          CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
           "p" AS p
       FROM (SELECT "p",
             "x",
             "w"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              "w" AS "w"
-          FROM table_data AS t) AS t
-        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+        FROM (SELECT t.*,
+              dense_rank() OVER (PARTITION BY "p" ORDER BY abs(((((((coalesce(TRY_CAST("p" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST("w" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), "w" NULLS LAST) AS part_rank
+          FROM (SELECT "p",
+                "x",
+                "w"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  "w" AS "w"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS t
+        WHERE part_rank <= 2) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
@@ -4755,13 +4805,15 @@ GROUP BY k0
 -- several by discovered with declared: units of keys
 SELECT k0,
     k1,
-    count(*) AS n
+    sum(c) AS n
 FROM (SELECT k0,
       k1,
+      c,
       row_number() OVER (PARTITION BY p ORDER BY abs((((((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5(k0), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5(k1), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST, k1 NULLS LAST) AS place
-  FROM (SELECT DISTINCT p,
+  FROM (SELECT p,
         k0,
-        k1
+        k1,
+        least(count(*), 3) AS c
     FROM (SELECT r.p AS p,
           r.k0 AS k0,
           r.k1 AS k1
@@ -4777,69 +4829,78 @@ FROM (SELECT k0,
                 CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
             FROM table_data AS t) AS t
           WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
-      JOIN values_of_key_1 AS d1 ON r.k1 = d1.value) AS l) AS t) AS t
+      JOIN values_of_key_1 AS d1 ON r.k1 = d1.value) AS l
+    GROUP BY p,
+        k0,
+        k1) AS t) AS t
 WHERE place <= 2
 GROUP BY k0,
     k1
 
 -- several by discovered with declared: units of keys, by codes
-SELECT CAST(code AS BIGINT) AS code,
-    count(*)
-FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) & 4294967295 AS code
-  FROM (SELECT DISTINCT r.p AS p,
-        (CAST(abs((((((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647) + 14348907) * ((d1.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) AS ordered
-    FROM (SELECT "q" AS k0,
-          "r" AS k1,
-          "p" AS p
-      FROM (SELECT "p",
-            "r",
-            "q"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
-              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-          FROM table_data AS t) AS t
-        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
-    JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
-    FROM d0.value
-    JOIN values_of_key_1 AS d1 ON r.k1 = d1.value
-    JOIN wanted_keys AS w ON CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) = w.code) AS t
-  GROUP BY p) AS t
+SELECT code,
+    CAST(sum(c) AS BIGINT)
+FROM (SELECT CAST(x.o & 4294967295 AS BIGINT) AS code,
+      x.c AS c
+  FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) AS x
+    FROM (SELECT r.p AS p,
+          {'o': (CAST(abs((((((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647) + 14348907) * ((d1.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER),
+          'c': least(count(*), 3)} AS ordered
+      FROM (SELECT "q" AS k0,
+            "r" AS k1,
+            "p" AS p
+        FROM (SELECT "p",
+              "r",
+              "q"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+      JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
+      FROM d0.value
+      JOIN values_of_key_1 AS d1 ON r.k1 = d1.value
+      JOIN wanted_keys AS w ON CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) = w.code
+      GROUP BY r.p,
+          (CAST(abs((((((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647) + 14348907) * ((d1.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER)) AS t
+    GROUP BY p) AS l) AS t
 GROUP BY code
 
 -- several by discovered with declared: tally
 SELECT code,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2
+    sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END) AS BIGINT), 0) AS a0,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END) AS BIGINT), 0) AS a1,
-      count(v2) AS a2
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END) AS BIGINT), 0) AS a0
   FROM (SELECT r.p AS p,
         CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) AS code,
-        r.v0 AS v0,
-        r.v1 AS v1,
-        r.v2 AS v2
+        r.v0 AS v0
     FROM (SELECT "q" AS k0,
           "r" AS k1,
           "x" AS v0,
-          "x" AS v1,
-          CASE WHEN ("x" IS NULL) THEN 1 ELSE NULL END AS v2,
           "p" AS p
       FROM (SELECT "p",
             "x",
             "r",
             "q"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
-              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-          FROM table_data AS t) AS t
-        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+        FROM (SELECT t.*,
+              dense_rank() OVER (PARTITION BY "p" ORDER BY abs((((((((((coalesce(TRY_CAST("p" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5("q"), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5("r"), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), "q" NULLS LAST, "r" NULLS LAST) AS part_rank
+          FROM (SELECT *
+            FROM (SELECT "p",
+                  "x",
+                  "r",
+                  "q"
+              FROM (SELECT "p" AS "p",
+                    CASE WHEN isnan(CAST("x" AS DOUBLE)) THEN NULL ELSE CAST("x" AS DOUBLE) END AS "x",
+                    CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                    CASE WHEN strlen(CAST("r" AS VARCHAR)) <= 4096 THEN CAST("r" AS VARCHAR) ELSE left(CAST("r" AS VARCHAR), 4096) END AS "r",
+                    CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+                FROM table_data AS t) AS t
+              WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t
+            WHERE ("r" IN ('north', 'south', 'øst'))) AS t) AS t
+        WHERE part_rank <= 2) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN values_of_key_1 AS d1 ON r.k1 = d1.value
@@ -5526,11 +5587,13 @@ GROUP BY code
 
 -- variance by discovered: units of keys
 SELECT k0,
-    count(*) AS n
+    sum(c) AS n
 FROM (SELECT k0,
+      c,
       row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5(k0), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-  FROM (SELECT DISTINCT p,
-        k0
+  FROM (SELECT p,
+        k0,
+        least(count(*), 3) AS c
     FROM (SELECT r.p AS p,
           r.k0 AS k0
       FROM (SELECT "q" AS k0,
@@ -5541,60 +5604,69 @@ FROM (SELECT k0,
                 CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
                 CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
             FROM table_data AS t) AS t
-          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l) AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r) AS l
+    GROUP BY p,
+        k0) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
 -- variance by discovered: units of keys, by codes
-SELECT CAST(code AS BIGINT) AS code,
-    count(*)
-FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) & 4294967295 AS code
-  FROM (SELECT DISTINCT r.p AS p,
-        (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER) AS ordered
-    FROM (SELECT "q" AS k0,
-          "p" AS p
-      FROM (SELECT "p",
-            "q"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-          FROM table_data AS t) AS t
-        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
-    JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
-    FROM d0.value
-    JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS t
-  GROUP BY p) AS t
+SELECT code,
+    CAST(sum(c) AS BIGINT)
+FROM (SELECT CAST(x.o & 4294967295 AS BIGINT) AS code,
+      x.c AS c
+  FROM (SELECT unnest(CASE WHEN count(*) <= 2 THEN list(ordered) ELSE list_slice(list_sort(list(ordered)), 1, 2) END) AS x
+    FROM (SELECT r.p AS p,
+          {'o': (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER),
+          'c': least(count(*), 3)} AS ordered
+      FROM (SELECT "q" AS k0,
+            "p" AS p
+        FROM (SELECT "p",
+              "q"
+          FROM (SELECT "p" AS "p",
+                CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+            FROM table_data AS t) AS t
+          WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+      JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
+      FROM d0.value
+      JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
+      GROUP BY r.p,
+          (CAST(abs(((((((coalesce(TRY_CAST(r.p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((d0.mark) + 11184811)) % 2147483647)) AS BIGINT) << 32) + CAST(d0.code AS INTEGER)) AS t
+    GROUP BY p) AS l) AS t
 GROUP BY code
 
 -- variance by discovered: tally
 SELECT code,
     sum(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST(trunc((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a0,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST(trunc((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a2
+    sum(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST(trunc((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c)) AS BIGINT) END) AS a1
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (671088640) END) AS BIGINT), 0) AS a0,
-      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (805306368) END) AS BIGINT), 0) AS a1,
-      coalesce(TRY_CAST(sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END) AS BIGINT), 0) AS a2
+      coalesce(TRY_CAST(sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END) AS BIGINT), 0) AS a0,
+      coalesce(TRY_CAST(sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END) AS BIGINT), 0) AS a1
   FROM (SELECT r.p AS p,
         CAST(d0.code AS INTEGER) AS code,
         r.v0 AS v0,
-        r.v1 AS v1,
-        r.v2 AS v2
+        r.v1 AS v1
     FROM (SELECT "q" AS k0,
           "y" AS v0,
-          "y" AS v1,
-          CASE WHEN CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2,
+          CASE WHEN CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan((("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE (("y" - CAST('11.0' AS DOUBLE)) * ("y" - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v1,
           "p" AS p
       FROM (SELECT "p",
             "y",
             "q"
-        FROM (SELECT "p" AS "p",
-              CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
-              CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
-          FROM table_data AS t) AS t
-        WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS r
+        FROM (SELECT t.*,
+              dense_rank() OVER (PARTITION BY "p" ORDER BY abs(((((((coalesce(TRY_CAST("p" AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST('0x' || left(md5("q"), 15) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), "q" NULLS LAST) AS part_rank
+          FROM (SELECT "p",
+                "y",
+                "q"
+            FROM (SELECT "p" AS "p",
+                  CASE WHEN isnan(CAST("y" AS DOUBLE)) THEN NULL ELSE CAST("y" AS DOUBLE) END AS "y",
+                  CASE WHEN strlen(CAST("q" AS VARCHAR)) <= 4096 THEN CAST("q" AS VARCHAR) ELSE left(CAST("q" AS VARCHAR), 4096) END AS "q"
+              FROM table_data AS t) AS t
+            WHERE "p" IS NOT NULL AND "y" IS NOT NULL) AS t) AS t
+        WHERE part_rank <= 2) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 IS NOT DISTINCT
     FROM d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l

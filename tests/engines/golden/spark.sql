@@ -473,30 +473,33 @@ SELECT k0,
     count(*) AS n
 FROM (SELECT r.k0 AS k0
   FROM (SELECT `q` AS k0
-    FROM (SELECT `q`
-      FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
-            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
-        FROM table_data AS t) AS t
-      WHERE `y` IS NOT NULL) AS t) AS r) AS t
+    FROM (SELECT *
+      FROM (SELECT `x`,
+            `q`
+        FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t
+      WHERE (NOT (`x` IS NULL))) AS t) AS r) AS t
 GROUP BY k0
 
 -- mean by discovered: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
-    g.a0,
-    g.a1
+    g.a0
 FROM (SELECT k0,
-      coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0,
-      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
+      coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0
   FROM (SELECT `q` AS k0,
-        `x` AS v0,
-        `x` AS v1
-    FROM (SELECT `x`,
-          `q`
-      FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
-            CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
-            CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
-        FROM table_data AS t) AS t
-      WHERE `y` IS NOT NULL) AS t) AS r
+        `x` AS v0
+    FROM (SELECT *
+      FROM (SELECT `x`,
+            `q`
+        FROM (SELECT CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+          FROM table_data AS t) AS t
+        WHERE `y` IS NOT NULL) AS t
+      WHERE (NOT (`x` IS NULL))) AS t) AS r
   GROUP BY k0) AS g
 JOIN values_of_key_0 AS d0 ON g.k0 <=> d0.value
 JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code
@@ -1384,16 +1387,13 @@ GROUP BY k0
 -- variance by discovered: tally
 SELECT CAST(d0.code AS INTEGER) AS code,
     g.a0,
-    g.a1,
-    g.a2
+    g.a1
 FROM (SELECT k0,
-      coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (671088640) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (671088640) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0,
-      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (805306368) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (805306368) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1,
-      coalesce((CAST(sum((CAST(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a2
+      coalesce((CAST(sum((CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a0,
+      coalesce((CAST(sum((CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))), 0) AS a1
   FROM (SELECT `q` AS k0,
         `y` AS v0,
-        `y` AS v1,
-        CASE WHEN CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2
+        CASE WHEN CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v1
     FROM (SELECT `y`,
           `q`
       FROM (SELECT CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
@@ -2618,52 +2618,64 @@ GROUP BY code
 
 -- mean by discovered: units of keys
 SELECT k0,
-    count(*) AS n
+    sum(c) AS n
 FROM (SELECT k0,
+      c,
       row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-  FROM (SELECT DISTINCT p,
-        k0
+  FROM (SELECT p,
+        k0,
+        least(count(*), 3) AS c
     FROM (SELECT /*+ REPARTITION(p) */ *
       FROM (SELECT r.p AS p,
             r.k0 AS k0
         FROM (SELECT `q` AS k0,
               `p` AS p
-          FROM (SELECT `p`,
-                `q`
-            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
-                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
-                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
-              FROM table_data AS t) AS t
-            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
+          FROM (SELECT *
+            FROM (SELECT `p`,
+                  `x`,
+                  `q`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
+            WHERE (NOT (`x` IS NULL))) AS t) AS r) AS lines) AS l
+    GROUP BY p,
+        k0) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
 -- mean by discovered: tally
 SELECT code,
-    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0,
-    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END), 0) AS a0,
-      coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END), 0) AS a1
+      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (268435456) END), 0) AS a0
   FROM (SELECT r.p AS p,
         CAST(d0.code AS INTEGER) AS code,
-        r.v0 AS v0,
-        r.v1 AS v1
+        r.v0 AS v0
     FROM (SELECT `q` AS k0,
           `x` AS v0,
-          `x` AS v1,
           `p` AS p
       FROM (SELECT `p`,
             `x`,
             `q`
-        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
-              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
-              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
-              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
-          FROM table_data AS t) AS t
-        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        FROM (SELECT t.*,
+              dense_rank() OVER (PARTITION BY `p` ORDER BY abs(((((((coalesce(TRY_CAST(`p` AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(`q` AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), `q` NULLS LAST) AS part_rank
+          FROM (SELECT *
+            FROM (SELECT `p`,
+                  `x`,
+                  `q`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
+            WHERE (NOT (`x` IS NULL))) AS t) AS t
+        WHERE part_rank <= 2) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
   GROUP BY p,
@@ -4007,11 +4019,13 @@ GROUP BY code
 
 -- several by discovered: units of keys
 SELECT k0,
-    count(*) AS n
+    sum(c) AS n
 FROM (SELECT k0,
+      c,
       row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-  FROM (SELECT DISTINCT p,
-        k0
+  FROM (SELECT p,
+        k0,
+        least(count(*), 3) AS c
     FROM (SELECT /*+ REPARTITION(p) */ *
       FROM (SELECT r.p AS p,
             r.k0 AS k0
@@ -4023,40 +4037,40 @@ FROM (SELECT k0,
                   CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
                   CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
               FROM table_data AS t) AS t
-            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l
+    GROUP BY p,
+        k0) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
 -- several by discovered: tally
 SELECT code,
-    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0,
-    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END) AS a2
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END), 0) AS a0,
-      coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END), 0) AS a1,
-      count(v2) AS a2
+      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
   FROM (SELECT r.p AS p,
         CAST(d0.code AS INTEGER) AS code,
-        r.v0 AS v0,
-        r.v1 AS v1,
-        r.v2 AS v2
+        r.v0 AS v0
     FROM (SELECT `q` AS k0,
           `x` AS v0,
-          `x` AS v1,
-          CASE WHEN (`x` IS NULL) THEN 1 ELSE NULL END AS v2,
           `p` AS p
       FROM (SELECT `p`,
             `x`,
             `q`
-        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
-              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
-              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
-              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
-          FROM table_data AS t) AS t
-        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        FROM (SELECT t.*,
+              dense_rank() OVER (PARTITION BY `p` ORDER BY abs(((((((coalesce(TRY_CAST(`p` AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(`q` AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), `q` NULLS LAST) AS part_rank
+          FROM (SELECT `p`,
+                `x`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS t
+        WHERE part_rank <= 2) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
   GROUP BY p,
@@ -4135,11 +4149,13 @@ GROUP BY k0
 
 -- several by discovered dates: units of keys
 SELECT k0,
-    count(*) AS n
+    sum(c) AS n
 FROM (SELECT k0,
+      c,
       row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(unix_date(k0) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-  FROM (SELECT DISTINCT p,
-        k0
+  FROM (SELECT p,
+        k0,
+        least(count(*), 3) AS c
     FROM (SELECT /*+ REPARTITION(p) */ *
       FROM (SELECT r.p AS p,
             r.k0 AS k0
@@ -4151,40 +4167,40 @@ FROM (SELECT k0,
                   CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
                   CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`
               FROM table_data AS t) AS t
-            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l
+    GROUP BY p,
+        k0) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
 -- several by discovered dates: tally
 SELECT code,
-    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0,
-    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END) AS a2
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END), 0) AS a0,
-      coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END), 0) AS a1,
-      count(v2) AS a2
+      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
   FROM (SELECT r.p AS p,
         CAST(d0.code AS INTEGER) AS code,
-        r.v0 AS v0,
-        r.v1 AS v1,
-        r.v2 AS v2
+        r.v0 AS v0
     FROM (SELECT `d` AS k0,
           `x` AS v0,
-          `x` AS v1,
-          CASE WHEN (`x` IS NULL) THEN 1 ELSE NULL END AS v2,
           `p` AS p
       FROM (SELECT `p`,
             `x`,
             `d`
-        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
-              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
-              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
-              CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`
-          FROM table_data AS t) AS t
-        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        FROM (SELECT t.*,
+              dense_rank() OVER (PARTITION BY `p` ORDER BY abs(((((((coalesce(TRY_CAST(`p` AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(unix_date(`d`) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), `d` NULLS LAST) AS part_rank
+          FROM (SELECT `p`,
+                `x`,
+                `d`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN TRY_CAST(`d` AS DATE) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN TRY_CAST(`d` AS DATE) END AS `d`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS t
+        WHERE part_rank <= 2) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
   GROUP BY p,
@@ -4263,11 +4279,13 @@ GROUP BY k0
 
 -- several by discovered integers: units of keys
 SELECT k0,
-    count(*) AS n
+    sum(c) AS n
 FROM (SELECT k0,
+      c,
       row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(k0 AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-  FROM (SELECT DISTINCT p,
-        k0
+  FROM (SELECT p,
+        k0,
+        least(count(*), 3) AS c
     FROM (SELECT /*+ REPARTITION(p) */ *
       FROM (SELECT r.p AS p,
             r.k0 AS k0
@@ -4279,40 +4297,40 @@ FROM (SELECT k0,
                   CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
                   CAST(`w` AS BIGINT) AS `w`
               FROM table_data AS t) AS t
-            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l
+    GROUP BY p,
+        k0) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
 -- several by discovered integers: tally
 SELECT code,
-    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0,
-    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END) AS a2
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END), 0) AS a0,
-      coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END), 0) AS a1,
-      count(v2) AS a2
+      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
   FROM (SELECT r.p AS p,
         CAST(d0.code AS INTEGER) AS code,
-        r.v0 AS v0,
-        r.v1 AS v1,
-        r.v2 AS v2
+        r.v0 AS v0
     FROM (SELECT `w` AS k0,
           `x` AS v0,
-          `x` AS v1,
-          CASE WHEN (`x` IS NULL) THEN 1 ELSE NULL END AS v2,
           `p` AS p
       FROM (SELECT `p`,
             `x`,
             `w`
-        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
-              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
-              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
-              CAST(`w` AS BIGINT) AS `w`
-          FROM table_data AS t) AS t
-        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        FROM (SELECT t.*,
+              dense_rank() OVER (PARTITION BY `p` ORDER BY abs(((((((coalesce(TRY_CAST(`p` AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(`w` AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), `w` NULLS LAST) AS part_rank
+          FROM (SELECT `p`,
+                `x`,
+                `w`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CAST(`w` AS BIGINT) AS `w`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS t
+        WHERE part_rank <= 2) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
   GROUP BY p,
@@ -4392,13 +4410,15 @@ GROUP BY k0
 -- several by discovered with declared: units of keys
 SELECT k0,
     k1,
-    count(*) AS n
+    sum(c) AS n
 FROM (SELECT k0,
       k1,
+      c,
       row_number() OVER (PARTITION BY p ORDER BY abs((((((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k1 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST, k1 NULLS LAST) AS place
-  FROM (SELECT DISTINCT p,
+  FROM (SELECT p,
         k0,
-        k1
+        k1,
+        least(count(*), 3) AS c
     FROM (SELECT /*+ REPARTITION(p) */ *
       FROM (SELECT r.p AS p,
             r.k0 AS k0,
@@ -4415,44 +4435,48 @@ FROM (SELECT k0,
                   CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
               FROM table_data AS t) AS t
             WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
-        JOIN values_of_key_1 AS d1 ON r.k1 = d1.value) AS lines) AS l) AS t) AS t
+        JOIN values_of_key_1 AS d1 ON r.k1 = d1.value) AS lines) AS l
+    GROUP BY p,
+        k0,
+        k1) AS t) AS t
 WHERE place <= 2
 GROUP BY k0,
     k1
 
 -- several by discovered with declared: tally
 SELECT code,
-    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0,
-    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1,
-    sum(CASE WHEN c <= 3 AND TRUE THEN a2 * 1024 ELSE CAST((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1024 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END) AS a2
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) - (-402653184) END), 0) AS a0,
-      coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS BIGINT) - (939524096) END), 0) AS a1,
-      count(v2) AS a2
+      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('-3.0' AS DOUBLE)), CAST('7.0' AS DOUBLE)) * CAST('134217728.0' AS DOUBLE) + 0.5) AS INTEGER) END), 0) AS a0
   FROM (SELECT r.p AS p,
         CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) AS code,
-        r.v0 AS v0,
-        r.v1 AS v1,
-        r.v2 AS v2
+        r.v0 AS v0
     FROM (SELECT `q` AS k0,
           `r` AS k1,
           `x` AS v0,
-          `x` AS v1,
-          CASE WHEN (`x` IS NULL) THEN 1 ELSE NULL END AS v2,
           `p` AS p
       FROM (SELECT `p`,
             `x`,
             `r`,
             `q`
-        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
-              CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
-              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
-              CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
-              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
-          FROM table_data AS t) AS t
-        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        FROM (SELECT t.*,
+              dense_rank() OVER (PARTITION BY `p` ORDER BY abs((((((((((coalesce(TRY_CAST(`p` AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(`q` AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(`r` AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), `q` NULLS LAST, `r` NULLS LAST) AS part_rank
+          FROM (SELECT *
+            FROM (SELECT `p`,
+                  `x`,
+                  `r`,
+                  `q`
+              FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                    CASE WHEN isnan(CAST(`x` AS DOUBLE)) THEN NULL ELSE CAST(`x` AS DOUBLE) END AS `x`,
+                    CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`r` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`r` AS STRING)) ELSE left(make_valid_utf8(CAST(`r` AS STRING)), 4096) END AS `r`,
+                    CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+                FROM table_data AS t) AS t
+              WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t
+            WHERE (`r` IN ('north', 'south', 'øst'))) AS t) AS t
+        WHERE part_rank <= 2) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
     JOIN values_of_key_1 AS d1 ON r.k1 = d1.value
     JOIN wanted_keys AS w ON CAST((CAST(d0.code AS BIGINT) * 3 + d1.code) AS INTEGER) = w.code) AS l
@@ -5157,11 +5181,13 @@ GROUP BY code
 
 -- variance by discovered: units of keys
 SELECT k0,
-    count(*) AS n
+    sum(c) AS n
 FROM (SELECT k0,
+      c,
       row_number() OVER (PARTITION BY p ORDER BY abs(((((((coalesce(TRY_CAST(p AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(k0 AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), k0 NULLS LAST) AS place
-  FROM (SELECT DISTINCT p,
-        k0
+  FROM (SELECT p,
+        k0,
+        least(count(*), 3) AS c
     FROM (SELECT /*+ REPARTITION(p) */ *
       FROM (SELECT r.p AS p,
             r.k0 AS k0
@@ -5173,39 +5199,43 @@ FROM (SELECT k0,
                   CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
                   CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
               FROM table_data AS t) AS t
-            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l) AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r) AS lines) AS l
+    GROUP BY p,
+        k0) AS t) AS t
 WHERE place <= 2
 GROUP BY k0
 
 -- variance by discovered: tally
 SELECT code,
     (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a0 ELSE CAST((CAST(a0 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a0,
-    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1,
-    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a2 ELSE CAST((CAST(a2 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a2
+    (CAST(sum((CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 0) & 4194303L) AS DECIMAL(20, 0)) * CAST(1L AS DECIMAL(20, 0)) + CAST(sum(CAST(CASE WHEN c <= 3 AND TRUE THEN a1 ELSE CAST((CAST(a1 AS DOUBLE)) * (least(c, 3) * 1 * CAST('0.9999999999999964' AS DOUBLE) / c) AS BIGINT) END AS BIGINT) >> 22) AS DECIMAL(20, 0)) * CAST(4194304L AS DECIMAL(20, 0))) AS a1
 FROM (SELECT p,
       code,
       count(*) AS c,
-      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (671088640) END), 0) AS a0,
-      coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (805306368) END), 0) AS a1,
-      coalesce(try_sum(CASE WHEN v2 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v2 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END), 0) AS a2
+      coalesce(try_sum(CASE WHEN v0 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v0 AS DOUBLE), CAST('10.0' AS DOUBLE)), CAST('12.0' AS DOUBLE)) * CAST('67108864.0' AS DOUBLE) + 0.5) AS INTEGER) - (738197504) END), 0) AS a0,
+      coalesce(try_sum(CASE WHEN v1 IS NULL THEN NULL ELSE CAST(floor(least(greatest(CAST(v1 AS DOUBLE), CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) * CAST('1073741824.0' AS DOUBLE) + 0.5) AS INTEGER) - (536870912) END), 0) AS a1
   FROM (SELECT r.p AS p,
         CAST(d0.code AS INTEGER) AS code,
         r.v0 AS v0,
-        r.v1 AS v1,
-        r.v2 AS v2
+        r.v1 AS v1
     FROM (SELECT `q` AS k0,
           `y` AS v0,
-          `y` AS v1,
-          CASE WHEN CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v2,
+          CASE WHEN CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END IS NULL THEN NULL ELSE least(greatest(CASE WHEN isnan(((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE)))) THEN NULL ELSE ((`y` - CAST('11.0' AS DOUBLE)) * (`y` - CAST('11.0' AS DOUBLE))) END, CAST('0.0' AS DOUBLE)), CAST('1.0' AS DOUBLE)) END AS v1,
           `p` AS p
       FROM (SELECT `p`,
             `y`,
             `q`
-        FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
-              CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
-              CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
-          FROM table_data AS t) AS t
-        WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS r
+        FROM (SELECT t.*,
+              dense_rank() OVER (PARTITION BY `p` ORDER BY abs(((((((coalesce(TRY_CAST(`p` AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 14348907) * ((((coalesce(TRY_CAST(CAST(conv(left(md5(CAST(`q` AS BINARY)), 15), 16, 10) AS BIGINT) AS BIGINT), -1) % 2147483647) * 1583458089) % 2147483647) + 11184811)) % 2147483647)), `q` NULLS LAST) AS part_rank
+          FROM (SELECT `p`,
+                `y`,
+                `q`
+            FROM (SELECT CAST(`p` AS BIGINT) AS `p`,
+                  CASE WHEN isnan(CAST(`y` AS DOUBLE)) THEN NULL ELSE CAST(`y` AS DOUBLE) END AS `y`,
+                  CASE WHEN octet_length(make_valid_utf8(CAST(`q` AS STRING))) <= 4096 THEN make_valid_utf8(CAST(`q` AS STRING)) ELSE left(make_valid_utf8(CAST(`q` AS STRING)), 4096) END AS `q`
+              FROM table_data AS t) AS t
+            WHERE `p` IS NOT NULL AND `y` IS NOT NULL) AS t) AS t
+        WHERE part_rank <= 2) AS t) AS r
     JOIN values_of_key_0 AS d0 ON r.k0 <=> d0.value
     JOIN wanted_keys AS w ON CAST(d0.code AS INTEGER) = w.code) AS l
   GROUP BY p,

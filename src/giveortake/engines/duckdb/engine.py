@@ -67,7 +67,7 @@ def number_of_rows_statement(printer: Printer, relation: Relation) -> str:
 
 
 def persons_statement(printer: Printer, persons: Persons, coded: Coded, weights: str | None = None) -> str:
-    """One row for each key that occurs: code, number of units that it was kept for, or the sum of their weights.
+    """One row for each key that occurs: code, number of units or rows that it was kept for, or the sum of weights.
 
     Of each person the first `groups` keys count, by a hash of the person and the key's `marks`, which its values alone
     decide. Codes do not: they are places in lists that other people's rows make longer. Hash and code are one number,
@@ -77,7 +77,7 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded, weights:
     inner = rows_of(printer, persons)
     code = coded.code()
     rows = f"({inner}) AS r{coded.joins(printer, 'r')}"
-    if persons.relation.person is None:  # a row has one key, and few rows come from one row of the table
+    if persons.relation.person is None or persons.counts_all_rows:  # a row has one key
         return f"SELECT {code} AS code, count(*) FROM {rows} GROUP BY ALL"
     person = mark(printer.dialect, "r.p", persons.relation.schema[str(persons.relation.person)].kind)
     key_hash = hash_of(person, *coded.marks())
@@ -89,8 +89,15 @@ def persons_statement(printer: Printer, persons: Persons, coded: Coded, weights:
         code_bits = f"CAST(ordered & {2**bits - 1} AS BIGINT)"
         total = total_weight(printer, persons)
         return f"SELECT {code_bits} AS code, {total} FROM ({weight_rows}) AS g GROUP BY {code_bits}"
+    if persons.rows > 1:
+        counted = f"least(count(*), {persons.rows})"
+        pairs = f"SELECT r.p AS p, {{'o': {ordered}, 'c': {counted}}} AS ordered FROM {rows} GROUP BY r.p, {ordered}"
     first = f"list_slice(list_sort(list(ordered)), 1, {persons.groups})"
     counted_keys = f"CASE WHEN count(*) <= {persons.groups} THEN list(ordered) ELSE {first} END"
+    if persons.rows > 1:
+        listed = f"SELECT unnest({counted_keys}) AS x FROM ({pairs}) AS t GROUP BY p"
+        codes = f"SELECT CAST(x.o & {2**bits - 1} AS BIGINT) AS code, x.c AS c FROM ({listed}) AS l"
+        return f"SELECT code, CAST(sum(c) AS BIGINT) FROM ({codes}) AS t GROUP BY code"
     codes = f"SELECT unnest({counted_keys}) & {2**bits - 1} AS code FROM ({pairs}) AS t GROUP BY p"
     return f"SELECT CAST(code AS BIGINT) AS code, count(*) FROM ({codes}) AS t GROUP BY code"
 
@@ -291,7 +298,7 @@ class DuckDBEngine(SQLEngine):
         return numbers.placed(indexes_of(distinct.keys, codes), (distinct.keys.size,))
 
     def _sorted_persons(self, persons: Persons, coded: Coded) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
-        if not self._names_persons_by_number(persons.relation):
+        if not self._names_persons_by_number(persons.relation) or persons.counts_all_rows:
             return None
         ((rows,),) = self._rows(number_of_rows_statement(self._printer, persons.relation))
         if not fast_paths.FEWEST_ROWS <= rows <= fast_paths.MOST_ROWS:

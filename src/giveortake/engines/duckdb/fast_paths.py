@@ -256,7 +256,7 @@ def key_totals(
     if pairs is None:
         return None
     key_weights = np.array(question.weights or [1], dtype=np.float64)  # doubles add integers exactly below 2^53
-    keep = partial(_weights_of_block, groups=question.groups, key_weights=key_weights, least=least, marks=marks)
+    keep = partial(_weights_of_block, question=question, key_weights=key_weights, least=least, marks=marks)
     if product > _DENSE:
         blocks = person_blocks(pairs, 0, product, BLOCK // 2)
         return _sparse_total(list(map_blocks(blocks, keep, threads, check)))
@@ -292,20 +292,23 @@ def _sparse_total(parts: Sequence[Weights]) -> Totals:
 def _weights_of_block(
     block: npt.NDArray[np.int64],
     *,
-    groups: int,
+    question: Persons,
     key_weights: npt.NDArray[np.float64],
     least: int,
     marks: Sequence[npt.NDArray[np.int64]],
 ) -> Weights:
-    """The code of every key of each person, and its weight: 0 if it does not count.
+    """The code of every key of each person, and its weight, or how many of its rows count: 0 if it does not count.
 
     Only the keys of persons with more than count are ordered by hash.
     """
-    pairs, product = block[starts_of(block)], _product(marks)
+    starts, product, groups = starts_of(block), _product(marks), question.groups
+    pairs = block[starts]
     person = pairs // product
     code = pairs - person * product
     lengths = lengths_of(starts_of(person), person.size)
     weights = np.repeat(key_weights[np.minimum(lengths, key_weights.size) - 1], lengths)
+    if question.rows > 1:
+        weights *= np.minimum(lengths_of(starts, block.size), question.rows)
     if int(lengths.max()) > groups:
         many = np.flatnonzero(np.repeat(lengths > groups, lengths))
         hashes = hashes_of(person[many] + least, _marks_of(code[many], marks))

@@ -147,8 +147,12 @@ def key_lines(printer: Printer, persons: Persons, declared: Mapping[int, str]) -
     return Lines(select, ("p",), "id", tuple(names), persons.groups)
 
 
-def units_statement(printer: Printer, persons: Persons, first: str, weights: str | None) -> str:
-    """For the identity of each key, the number of persons that it counts for, or the sum of their weights."""
+def units_statement(printer: Printer, persons: Persons, table: str, first: str, weights: str | None) -> str:
+    """For the identity of each key, the number of persons or rows that it counts for, or the sum of their weights."""
+    if persons.rows > 1:
+        lines = f"{table} AS l SEMI JOIN {first} AS f ON l.p = f.p AND l.id = f.id"
+        counted = f"SELECT l.id AS id, least(count(*), {persons.rows}) AS c FROM {lines} GROUP BY l.p, l.id"
+        return f"SELECT id, {printer.dialect.total('c', persons.rows)} AS n FROM ({counted}) AS t GROUP BY id"
     if weights is None:
         return f"SELECT id, count(*) AS n FROM {first} GROUP BY id"
     counted = f"SELECT id, count(*) OVER (PARTITION BY p) AS m FROM {first}"
@@ -236,16 +240,18 @@ def _in_time(connection: duckdb.DuckDBPyConnection, work: Callable[[], Result]) 
 def part_lines(printer: Printer, relation: KeepParts) -> Lines:
     """The rows of the source as lines; of each person, those in the first parts count."""
     dialect, schema, names = printer.dialect, relation.schema, list(relation.schema)
-    person, column = dialect.identifier(str(relation.person)), dialect.identifier(relation.column)
-    person_kind, kind = schema[str(relation.person)].kind, schema[relation.column].kind
+    parted = [str(relation.person), *relation.columns]
+    (person, *values), kinds = [dialect.identifier(name) for name in parted], [schema[name].kind for name in parted]
+    hashed = hash_of(*(mark(dialect, column, kind) for column, kind in zip([person, *values], kinds, strict=True)))
+    content = [comparable(dialect, value, kind) for value, kind in zip(values, kinds[1:], strict=True)]
     columns = [
-        f"{comparable(dialect, person, person_kind)} AS p",
-        f"{hash_of(mark(dialect, person, person_kind), mark(dialect, column, kind))} AS h",
-        f"{sort_key([comparable(dialect, column, kind)])} AS id",
+        f"{comparable(dialect, person, kinds[0])} AS p",
+        f"{hashed} AS h",
+        f"{sort_key(content)} AS id",
         *_numbered(printer, names),
     ]
     select = f"SELECT {', '.join(columns)} FROM ({printer.relation(relation.source)}) AS t"
-    return Lines(select, ("p",), "id", (f"c{names.index(relation.column)}",), relation.most)
+    return Lines(select, ("p",), "id", tuple(f"c{names.index(name)}" for name in relation.columns), relation.most)
 
 
 def _read(relation: PerPerson) -> list[str]:
@@ -364,7 +370,7 @@ class WideRows:
         lines = key_lines(self._printer, persons, declared)
         with (
             self._first(lines) as (table, first),
-            self._temporary_table(units_statement(self._printer, persons, first, weights)) as units,
+            self._temporary_table(units_statement(self._printer, persons, table, first, weights)) as units,
         ):
             columns = enumerate(persons.keys.columns)
             names = ", ".join(f"any_value(l.k{index}) AS k{index}" for index, _ in columns)

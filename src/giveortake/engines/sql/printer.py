@@ -742,14 +742,13 @@ class Printer:
         return total if feature.kind is AggregateKind.SUM else f"{total} / nullif(count({value}), 0)"
 
     def _keep_parts(self, relation: KeepParts, wanted: list[str]) -> str:
-        person, column = self.dialect.identifier(str(relation.person)), self.dialect.identifier(relation.column)
-        hashed = hash_of(
-            mark(self.dialect, person, relation.schema[str(relation.person)].kind),
-            mark(self.dialect, column, relation.schema[relation.column].kind),
-        )
-        rank = unused("part_rank", relation.schema)
-        ranks = f"dense_rank() OVER (PARTITION BY {person} ORDER BY {hashed}, {column} NULLS LAST) AS {rank}"
-        source = self.relation(relation.source, {*wanted, str(relation.person), relation.column})
+        person, schema = str(relation.person), relation.schema
+        columns = {name: self.dialect.identifier(name) for name in (person, *relation.columns)}
+        hashed = hash_of(*(mark(self.dialect, column, schema[name].kind) for name, column in columns.items()))
+        order = ", ".join([hashed, *(f"{columns[name]} NULLS LAST" for name in relation.columns)])
+        rank = unused("part_rank", schema)
+        ranks = f"dense_rank() OVER (PARTITION BY {columns[person]} ORDER BY {order}) AS {rank}"
+        source = self.relation(relation.source, {*wanted, *columns})
         inner = f"SELECT t.*, {ranks} FROM ({source}) AS t"
         return f"SELECT {self._names(wanted)} FROM ({inner}) AS t WHERE {rank} <= {relation.most}"
 

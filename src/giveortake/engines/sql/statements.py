@@ -278,7 +278,7 @@ def distinct_statement(printer: Printer, distinct: Distinct, coded: Coded) -> st
 def discovery_statement(
     printer: Printer, persons: Persons, declared: Mapping[int, str], weights: str | None = None
 ) -> str:
-    """One row for each key that occurs: its values, and the number of units that it was kept for.
+    """One row for each key that occurs: its values, and the number of units, or of rows, that it was kept for.
 
     Of each person the first `groups` keys count, by a hash of the person and the key's values, which nobody else
     decides. `declared` has a table of the values of each column whose values are known; others do not count. `weights`
@@ -288,17 +288,20 @@ def discovery_statement(
     keys = [f"k{index}" for index in range(len(persons.keys.columns))]
     listed = ", ".join(f"r.{key} AS {key}" for key in keys)
     names = ", ".join(keys)
-    if persons.relation.person is None:
+    if persons.relation.person is None or persons.counts_all_rows:
         return f"SELECT {names}, count(*) AS n FROM (SELECT {listed} FROM {joined}) AS t GROUP BY {names}"
     lines = f"SELECT r.p AS p, {listed} FROM {joined}"
     if weights is not None:
         return weighted_statement(printer, persons, lines, weights)
-    order = order_of_keys(printer, persons)
-    ranked = (
-        f"SELECT {names}, row_number() OVER (PARTITION BY p ORDER BY {order}) AS place "
-        f"FROM (SELECT DISTINCT p, {names} FROM ({printer.dialect.by_person(lines)}) AS l) AS t"
-    )
-    return f"SELECT {names}, count(*) AS n FROM ({ranked}) AS t WHERE place <= {persons.groups} GROUP BY {names}"
+    order, lines = order_of_keys(printer, persons), printer.dialect.by_person(lines)
+    total, part, pairs = "count(*)", "", f"SELECT DISTINCT p, {names} FROM ({lines}) AS l"
+    if persons.rows > 1:
+        counted = f"least(count(*), {persons.rows}) AS c"
+        total, part = printer.dialect.total("c", persons.rows), ", c"
+        pairs = f"SELECT p, {names}, {counted} FROM ({lines}) AS l GROUP BY p, {names}"
+    rank = f"row_number() OVER (PARTITION BY p ORDER BY {order}) AS place"
+    ranked = f"SELECT {names}{part}, {rank} FROM ({pairs}) AS t"
+    return f"SELECT {names}, {total} AS n FROM ({ranked}) AS t WHERE place <= {persons.groups} GROUP BY {names}"
 
 
 def known_rows(printer: Printer, persons: Persons, declared: Mapping[int, str]) -> str:

@@ -208,7 +208,7 @@ class Balance:
         return None if spend is None else decimal(spend)
 
 
-_OTHERS = ("confidence", "caps", "rows_per_person", "groups_per_person", "rows_per_group", "n")
+_OTHERS = ("confidence", "caps", "rows_per_person", "groups_per_person", "rows_per_group", "n", "aim")
 _FIELDS = ("spend", "delta", *_OTHERS)
 _NONCE = re.compile(r"[0-9a-f]{32}")
 _SPEND = "0.1"
@@ -245,6 +245,7 @@ class Form:
     groups_per_person: str = ""
     rows_per_group: str = ""
     n: str = ""
+    aim: str = ""
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
 
     @classmethod
@@ -273,7 +274,7 @@ class Form:
     @property
     def capped(self) -> bool:
         """Whether any cap is stated."""
-        return bool(self.caps or self.rows_per_person or self.groups_per_person or self.rows_per_group or self.n)
+        return any(getattr(self, name) for name in _OTHERS if name != "confidence")
 
     @property
     def others(self) -> dict[str, str]:

@@ -57,7 +57,7 @@ _LATE = "late rows are not counted: date rows by their arrival"
 class CounterRequest(Request):
     """A running count of the rows of a table by a column of periods; see `Session.counter`."""
 
-    without: ClassVar[tuple[str, ...]] = ("key_delta", "n", "groups_per_person", "rows_per_group", "caps")
+    without: ClassVar[tuple[str, ...]] = ("key_delta", "aim", "n", "groups_per_person", "rows_per_group", "caps")
     table: str
     column: str
     horizon: int

@@ -118,7 +118,7 @@ class RefinementRequest(Request):
     `release` is its id, `index` that of a question of a batch, and `portion` that of a portion of a stream.
     """
 
-    without: ClassVar[tuple[str, ...]] = ("margin", "key_delta", "n", *CAP_TERMS)
+    without: ClassVar[tuple[str, ...]] = ("margin", "key_delta", "aim", "n", *CAP_TERMS)
     release: str
     index: int = 0
     portion: int | None = None
@@ -209,7 +209,7 @@ def share_of_each(spend: Spend, questions: Sequence[Question]) -> Spend:
     if spend.rho is not None:
         return replace(spend, rho=spend.rho / count)
     if spend.mu is not None or not any(question.finds_keys for question in questions):
-        return Spend(mu=spend.gaussian() / exact.sqrt_up(count), keys=spend.keys)
+        return Spend(mu=spend.gaussian() / exact.sqrt_up(count), keys=spend.keys, aim=spend.aim)
     assert spend.epsilon is not None and spend.delta is not None  # noqa: S101, PT018 (the last kind of spend)
     return replace(spend, epsilon=spend.epsilon / count, delta=spend.delta / count)
 
@@ -298,7 +298,13 @@ class BoundQuestions(Bound[Measurements]):
         question, measured = earlier.priced.question, earlier.priced.made
         mechanism.origin.require(question)
         made = measurement(
-            question, measured.caps, mechanism.budget.neighbours, spend, earlier.keys, basis=measured.basis
+            question,
+            measured.caps,
+            mechanism.budget.neighbours,
+            spend,
+            earlier.keys,
+            basis=measured.basis,
+            counted=None if measured.relation is measured.question.relation else measured.relation,
         )
         yield PricedQuestion(question, made, text=earlier.priced.text)
 
@@ -339,8 +345,8 @@ class BoundQuestions(Bound[Measurements]):
             keys = terms.share * trial.pot.limit / max(finding, 1)  # each question takes it
         only_pure = terms.share is None and [account.currency for account in trial.accounts] == [Epsilon()]
         return [
-            Spend(epsilon=Fraction(1), keys=keys),
-            *([] if only_pure else [Spend(mu=Fraction(1), keys=keys)]),
+            Spend(epsilon=Fraction(1), keys=keys, aim=terms.aim),
+            *([] if only_pure else [Spend(mu=Fraction(1), keys=keys, aim=terms.aim)]),
         ]
 
     def width(self, measurement: Measurements, terms: Terms) -> float:

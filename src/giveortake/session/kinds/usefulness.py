@@ -117,8 +117,8 @@ def doubt_about_keys(
     table, _ = profiled_table(question.relation)
     if table is not None and profile_for(paid_profiles(mechanism, table), question) is not None:
         return None
-    least = f"{measurement.selection.least:,} persons"
-    return of_units(measurement, f"only values shared by about {least} will be shown; if there are none, {_EMPTY}")
+    least = f"{measurement.selection.least:,} {measurement.selection.counted}"
+    return of_units(measurement, f"only groups of about {least} will be shown; if there are none, {_EMPTY}")
 
 
 @final
@@ -168,10 +168,10 @@ def _no_key(measurement: Measurement, n: float | None, facts: _ProfileFacts | No
     """A sentence if no key is likely to have enough persons to be shown; else None."""
     if measurement.selection is None:
         return None
-    least = float(measurement.selection.least)
+    selection, least = measurement.selection, float(measurement.selection.least_persons)
     remedy = "lower groups_per_person, ask for more ε or δ for keys, or declare the domain of the grouping columns"
-    if n is not None and least > n:
-        return f"{_HARDLY} {least:,.0f} persons, and a group has {n:,.0f} rows; {remedy}"
+    if n is not None and selection.least > n:
+        return f"{_HARDLY} {selection.least:,} {selection.counted}, and a group has {n:,.0f} rows; {remedy}"
     if facts is not None and least > facts.persons:
         return f"{_HARDLY} {least:,.0f} persons, and the profile tells of at most {facts.persons:,.0f}; {remedy}"
     if facts is not None and facts.persons_of_key is not None and least > facts.persons_of_key:

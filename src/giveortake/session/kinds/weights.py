@@ -104,7 +104,10 @@ class WeightsPlan:
 class WeightsRequest(Request):
     """Counts of combinations of declared values, chosen one after the other; see `Session.weights`."""
 
-    without: ClassVar[tuple[str, ...]] = ("margin", "confidence", "confidence_over", "key_delta", "n", *CAP_TERMS)
+    without: ClassVar[tuple[str, ...]] = (
+        *("margin", "confidence", "confidence_over", "key_delta", "aim", "n"),
+        *CAP_TERMS,
+    )
     table: str
     columns: tuple[str, ...]
     accuracy: Fraction = Fraction(1, 10)

@@ -67,7 +67,7 @@ _OTHER_CAPS = {
 class WorkloadRequest(Request):
     """Tables of one relation that are declared together; see `gt.workload`."""
 
-    without: ClassVar[tuple[str, ...]] = ("key_delta", "n", "groups_per_person", "rows_per_group", "caps")
+    without: ClassVar[tuple[str, ...]] = ("key_delta", "aim", "n", "groups_per_person", "rows_per_group", "caps")
     refusals: ClassVar[Mapping[str, Any]] = _OTHER_CAPS
     workload: Workload
     relation: Relation

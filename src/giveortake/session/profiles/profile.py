@@ -339,7 +339,7 @@ class ProfileRequest(Request):
     """A profile of a table: one question for each dimension, under one charge; see `Session.profile`."""
 
     without: ClassVar[tuple[str, ...]] = (
-        *("delta", "rho", "mu", "margin", "confidence", "confidence_over", "key_delta", "n"),
+        *("delta", "rho", "mu", "margin", "confidence", "confidence_over", "key_delta", "aim", "n"),
         *CAP_TERMS,
     )
     table: str
