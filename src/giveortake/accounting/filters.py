@@ -296,6 +296,11 @@ class Filter(ABC):
             pots = (_part(pot, failure) or Fraction(0) for pot in self._pots)
             return None if part is None else max(part, *pots, Fraction(0))
 
+    def cost(self, event: Event, currency: Currency) -> Fraction | None:
+        """What an event by itself costs in a currency; None if it has no price there."""
+        grains = pricing.price(event, currency, self.budget.neighbours)
+        return None if grains is None else pricing.amount(grains)
+
     def share_of(self, event: Event, meter: Currency | None = None) -> Fraction | None:
         """How much of the whole budget an event takes by itself, in the meter; None if it has no price there.
 
@@ -629,6 +634,7 @@ def meter_fixed_by(snapshot: Snapshot | None) -> Meter | None:
     currency = currency_named(stored_totals(snapshot)[index])
     return next(name for name, kind in METERS.items() if isinstance(currency, kind))
 
+
 _KEYS = Fraction(1, 10)  # of δ, unless said otherwise
 _BEST_ORDER, _GAUSSIAN, _LARGER_ORDERS = Fraction(22, 36), Fraction(8, 36), Fraction(3, 36)  # of the rest of δ
 _FACTORS = (2, 5)  # how much larger the larger orders are
@@ -723,11 +729,12 @@ class ApproxDPFilter(Filter):
 
     def copy(self) -> Self:
         twin = super().copy()
-        twin._meter = self._meter
+        twin._meter = self._meter  # noqa: SLF001 (of the same class)
         return twin
 
     def resume(self, snapshot: Snapshot) -> None:
-        before, self._meter = self._meter, snapshot.get("meter")
+        before, meter = self._meter, snapshot.get("meter")
+        self._meter = meter if isinstance(meter, int) else None
         try:
             super().resume(snapshot)
             self._require_meter(snapshot)
@@ -737,7 +744,7 @@ class ApproxDPFilter(Filter):
 
     def _require_meter(self, snapshot: Snapshot) -> None:
         spent, meter = any(total.spent for total in self._totals), self._meter
-        fixed = type(meter) is int and 0 <= meter < len(self._totals) and self._totals[meter].alive
+        fixed = meter is not None and 0 <= meter < len(self._totals) and self._totals[meter].alive
         if not (fixed or (meter is None and not spent)):
             raise InvalidParameter("snapshot", snapshot, "has a meter that is none")
 

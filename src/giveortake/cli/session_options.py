@@ -54,16 +54,6 @@ CUSTODIANS = (  # options that a TOML file states instead
 )
 
 
-def largest_question(affordable: Fraction) -> str:
-    """A sentence on the largest question that is left.
-
-    >>> from fractions import Fraction
-    >>> print(largest_question(Fraction(1, 10)), largest_question(Fraction(0)), sep=", ")
-    a question of up to ε = 0.1 is left, nothing is left
-    """
-    return f"a question of up to ε = {decimal(affordable, 3)} is left" if affordable else "nothing is left"
-
-
 def allotted_share(status: BudgetStatus) -> str:
     """The part of a budget that was given to analysts, in parentheses; empty if none was."""
     return f" ({percent(status.given, 3)} given to analysts)" if status.given else ""

@@ -14,7 +14,7 @@ from giveortake.answers.terms import Caps, Confidence, LeftOut
 from giveortake.errors import InvalidParameter
 from giveortake.privacy import Guarantee
 from giveortake.session.refusals import unfitting
-from giveortake.session.render import ASKED_BEFORE, WAITS, quote_page, shown_margin
+from giveortake.session.render import ASKED_BEFORE, WAITS, more_like_it, quote_page, shown_margin
 
 if TYPE_CHECKING:
     import os
@@ -36,7 +36,8 @@ class Quote:
     the number of rows. `lines` is a table of what is measured where one number a column does not tell it: a line for
     each table of a workload, period of a counter, or pass of a fit. `facts` has further numbers of its kind.
 
-    `share` is how much of a fresh budget it takes, `used_after` how much of this one would be used then; `admitted`
+    `share` is how much of the whole budget it takes, in its `meter`, the currency in which shares of it are measured;
+    `used_after` is how much would be used then, and `more` how many more questions like this one would fit. `admitted`
     says whether it would be answered now: the budget pays for it, or it was `paid` for before, by the same asker at
     this price, and is free. `approval` says that the custodian has to approve it first. `spans` says how wide the
     bounds of a mean are: no margin of it is wider. `left_out` is what the caps leave out of the table, as far as a
@@ -55,6 +56,8 @@ class Quote:
     paid: bool = False
     approval: bool = False
     used_after: Fraction | None = None
+    meter: str | None = None
+    more: int | None = None
     margins: Mapping[str, int | float | str | None] = field(default_factory=dict)
     spans: Mapping[str, float] = field(default_factory=dict)
     lines: tuple[Mapping[str, Cell], ...] = ()
@@ -75,7 +78,7 @@ class Quote:
         cost = "" if self.cost is None else f" ({self.cost!r})"
         lines = [*([self.title] if self.title else []), f"cost: {self.spend} for the whole answer{cost}"]
         if self.share is not None:
-            lines.append(f"that is {exact.percent(self.share, 3)} of a fresh budget")
+            lines.append(f"that is {self.measured_share}")
         lines += [self.fits, *[WAITS] * self.approval]
         sure = f"with {exact.percent(self.confidence)}"
         for name, margin in () if self.lines else self.margins.items():
@@ -107,7 +110,14 @@ class Quote:
         if self.paid:
             return ASKED_BEFORE
         used = "" if self.used_after is None else f"; {exact.percent(self.used_after, 3)} of it is used then"
-        return f"the budget admits it{used}"
+        return f"the budget admits it{used}{'' if self.more is None else f', with room for {more_like_it(self.more)}'}"
+
+    @property
+    def measured_share(self) -> str:
+        """The share of the budget, and the currency in which it is measured."""
+        if self.share is None:
+            return "more than the whole budget"
+        return f"{exact.percent(self.share, 3)} of the budget{'' if self.meter is None else f' ({self.meter})'}"
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """The titles and cells of `lines`, as texts."""

@@ -203,6 +203,10 @@ class Bound(ABC, Generic[_Measurement]):
     def kinds(self, terms: Terms, trial: TrialFilter) -> list[Spend]:
         """The kinds of noise that may be chosen for a margin or a share: a spend of 1 in the currency of each."""
 
+    def pure(self, spend: Spend) -> Spend | None:
+        """The pure spend at the ε of an (ε, δ), if Laplace noise may be taken for it; else None."""
+        return None
+
     def width(self, measurement: _Measurement, terms: Terms) -> float:
         """The typical width of its intervals, by which kinds of noise are compared."""
         raise NotImplementedError
@@ -303,6 +307,7 @@ class Priced(Generic[_Measurement]):
     measurement: _Measurement
     why: str | None = None
     refusal: str | None = None  # what would be charged is more than the terms allow
+    hint: str | None = None  # what to do then, unless a smaller share would fit
 
     @property
     def spend(self) -> Spend:

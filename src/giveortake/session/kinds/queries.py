@@ -343,6 +343,11 @@ class BoundQuestions(Bound[Measurements]):
             *([] if only_pure else [Spend(mu=Fraction(1), keys=keys)]),
         ]
 
+    def pure(self, spend: Spend) -> Spend | None:
+        finds_keys = any(question.finds_keys for question in self._questions)  # which take the δ
+        is_chosen = self.refined is None and self.profile is None and not finds_keys
+        return Spend(epsilon=spend.epsilon) if is_chosen and spend.delta is not None else None
+
     def width(self, measurement: Measurements, terms: Terms) -> float:
         widths = [typical_width(made, terms.confidence, terms.n) for made in measurement.made()]
         return math.exp(sum(map(math.log, widths)) / len(widths))  # their geometric mean

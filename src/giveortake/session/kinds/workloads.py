@@ -131,7 +131,13 @@ class BoundWorkloadRequest(Bound[WorkloadMeasurement]):
         pure, gaussian = Spend(epsilon=Fraction(1)), Spend(mu=Fraction(1))
         if [account.currency for account in trial.accounts] == [Epsilon()]:
             return [pure]
-        return [gaussian] if self._is_planned_once else [gaussian, pure]
+        if self._is_planned_once:
+            return [pure if trial.meter == Epsilon() else gaussian]
+        return [gaussian, pure]
+
+    def pure(self, spend: Spend) -> Spend | None:
+        is_chosen = spend.delta is not None and not self._is_planned_once
+        return Spend(epsilon=spend.epsilon) if is_chosen else None
 
     @property
     def _is_planned_once(self) -> bool:
