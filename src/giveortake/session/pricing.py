@@ -180,14 +180,14 @@ def _by_share(bound: Bound[Any], terms: Terms, trial: TrialFilter) -> Priced[Any
         options = list(_options(bound, share, kinds, trial, living))
     if not options:
         raise BudgetExceeded(NO_PRICE, cost=None, remaining=trial.share, hint=bound.instead or WITHOUT_DELTA)
-    by_amount = sorted(options, key=lambda option: option[1])
+    by_amount = [priced for priced, _ in sorted(options, key=lambda option: option[1])]
     left = max(Fraction(0), 1 - trial.share)
     if left < share:
         refusal = f"share = {decimal(share)} of the budget is not left: {percent(left, 3)} of it is"
-        return replace(by_amount[0][0], refusal=refusal)
+        return replace(by_amount[-1], refusal=refusal)
     if unpriced:
-        return _ending(trial, [priced for priced, _ in reversed(by_amount)]) or by_amount[0][0]
-    by_kind = {priced.spend.is_pure: priced for priced, _ in by_amount}  # the greatest of each
+        return _ending(trial, reversed(by_amount)) or by_amount[-1]
+    by_kind = {priced.spend.is_pure: priced for priced in by_amount}  # the greatest of each
     if len(by_kind) == 1:
         (only,) = by_kind.values()
         if len(kinds) == 1 or len(trial.accounts) == 1 or trial.meter is None:
