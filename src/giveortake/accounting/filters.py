@@ -733,20 +733,15 @@ class ApproxDPFilter(Filter):
         return twin
 
     def resume(self, snapshot: Snapshot) -> None:
-        before, meter = self._meter, snapshot.get("meter")
-        self._meter = meter if isinstance(meter, int) else None
+        meter, totals, before = snapshot.get("meter"), stored_totals(snapshot), self._meter
+        if type(meter) is not int or not (0 <= meter < len(totals) and totals[meter].get("alive") is True):
+            meter = None
+        self._meter = meter
         try:
             super().resume(snapshot)
-            self._require_meter(snapshot)
         except InvalidParameter:
             self._meter = before
             raise
-
-    def _require_meter(self, snapshot: Snapshot) -> None:
-        spent, meter = any(total.spent for total in self._totals), self._meter
-        fixed = meter is not None and 0 <= meter < len(self._totals) and self._totals[meter].alive
-        if not (fixed or (meter is None and not spent)):
-            raise InvalidParameter("snapshot", snapshot, "has a meter that is none")
 
     def _as_json(self, totals: list[Total], pots: list[Total]) -> Snapshot:
         return super()._as_json(totals, pots) | {"meter": self._meter}

@@ -213,7 +213,7 @@ class InteractiveMechanism:
             approval=admission.waits and not is_paid,
             used_after=_used_after(admission),
             meter=meter,
-            more=admission.more if admission.admitted else None,
+            more=admission.more if admission.admitted or is_paid else None,
             notes=notes,
             **own,
         )
