@@ -175,7 +175,7 @@ class Bound(ABC, Generic[_Measurement]):
     kind: ClassVar[str]
     interactive: ClassVar[bool] = False  # whether the asker steers it, one step a call
     any_version: ClassVar[bool] = False  # whether it decides itself from which versions of the tables it draws
-    hint: ClassVar[Any] = 'epsilon="0.1", or margin=50, or share="1/10"'
+    hint: ClassVar[Any] = 'share="5 %", or margin=50, or epsilon="0.1"'
     instead: ClassVar[Any] = None  # what to do where a budget has no price for it at all
     mechanism: InteractiveMechanism
     request: Request
