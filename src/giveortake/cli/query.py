@@ -198,7 +198,7 @@ def _quote_facts(session: Session, quote: Quote) -> list[tuple[str, str]]:
         used = f"{percent(status.used, 3)}{allotted_share(status)}{left_of(status.budget, affordable)}"
         facts.append(("used so far", used))
     left_out = None if quote.left_out is None else replace(quote.left_out, lines=())
-    return [*facts, *quote_facts(replace(quote, left_out=left_out))]
+    return [*facts, *quote_facts(replace(quote, left_out=left_out), "command")]
 
 
 def _quote_arguments(parser: argparse.ArgumentParser) -> None:

@@ -29,6 +29,44 @@ _SHOWN = 12  # lines of the table in a text
 @final
 @codec.complete
 @dataclass(frozen=True, slots=True)
+class Alternative:
+    """A better way to ask at no more of the budget: the arguments that take it, and the margin of a column with it.
+
+    A spend among the `terms` replaces the one that was stated. `domains` are for the custodian to declare, a `workload`
+    is asked by `s.workload`. `now` is the margin without it, and `narrower` by which part intervals are; `share` is
+    what it takes of the budget, if that is more.
+    """
+
+    terms: Mapping[str, str]
+    column: str | None
+    margin: int | float | None
+    now: int | float | None
+    narrower: float
+    share: Fraction | None = None
+
+    def __str__(self) -> str:
+        arguments = ", ".join(map(_argument, self.terms, self.terms.values()))
+        without = ", without δ" if "epsilon" in self.terms else ""
+        price = "" if self.share is None else f", at {exact.percent(self.share, 3)} of the budget"
+        return f"{arguments}{without}: {self.margins}{price}"
+
+    @property
+    def margins(self) -> str:
+        """What it would be instead of what it is."""
+        if self.margin is None or self.now is None:
+            return f"intervals are {100 * self.narrower:.0f} % narrower"
+        return f"{self.column} {shown_margin(self.margin)} instead of {shown_margin(self.now)}"
+
+
+def _argument(name: str, text: str) -> str:
+    if name == "workload":
+        return f"s.workload({json.dumps(text)})"
+    return f"{name}={text}" if name == "domains" or text.isdigit() else f'{name}="{text}"'
+
+
+@final
+@codec.complete
+@dataclass(frozen=True, slots=True)
 class Quote:
     """The price of a request, the margins of its answer, what would remain, and what would make it cheaper.
 
@@ -42,7 +80,7 @@ class Quote:
     this price, and is free. `approval` says that the custodian has to approve it first. `spans` says how wide the
     bounds of a mean are: no margin of it is wider. `left_out` is what the caps leave out of the table, as far as a
     profile tells, and what other caps would; `worthless` a sentence if the answer would say nothing, and `doubt` one if
-    nothing is known that tells.
+    nothing is known that tells. `advice` are at most two better ways.
     """
 
     kind: str
@@ -70,7 +108,7 @@ class Quote:
     worthless: str | None = None
     doubt: str | None = None
     notes: tuple[str, ...] = ()
-    advice: tuple[str, ...] = ()
+    advice: tuple[Alternative, ...] = ()
 
     # -- text -----------------------------------------------------------------------------------------------------
 
@@ -97,7 +135,7 @@ class Quote:
         lines += [] if self.worthless is None else [f"worthless: {self.worthless}"]
         lines += [] if self.doubt is None else [f"doubt: {self.doubt}"]
         lines += [f"note: {note}" for note in self.notes]
-        lines += [f"cheaper: {advice}" for advice in self.advice]
+        lines += [f"better: {alternative}" for alternative in self.advice]
         return "\n".join(lines)
 
     __repr__ = __str__

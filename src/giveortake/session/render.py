@@ -9,6 +9,7 @@ from giveortake import exact
 from giveortake.answers import render
 from giveortake.answers.render import number_text
 from giveortake.errors import LedgerUnavailable
+from giveortake.hints import rendered
 from giveortake.plan import Kind
 from giveortake.plan.describe import rows_without
 from giveortake.plan.expressions import moment_of
@@ -17,6 +18,7 @@ from giveortake.privacy import PureDP
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from giveortake.hints import Face
     from giveortake.ledger import BudgetStatus
     from giveortake.plan import Domain
     from giveortake.privacy import Guarantee
@@ -93,7 +95,7 @@ def cost_of(quote: Quote) -> tuple[str, str]:
     return "cost", f"{quote.spend} for the whole answer: {quote.measured_share}"
 
 
-def quote_facts(quote: Quote) -> list[tuple[str, str]]:
+def quote_facts(quote: Quote, face: Face = "python") -> list[tuple[str, str]]:
     """Everything else in a quote, as pairs of a label and a text; an empty label continues the one before."""
     left_out = quote.left_out
     return [
@@ -109,7 +111,7 @@ def quote_facts(quote: Quote) -> list[tuple[str, str]]:
             else [("truncation", str(left_out)), *_continued("caps", list(map(str, left_out.lines)))]
         ),
         *_continued("note", list(quote.notes)),
-        *_continued("cheaper", list(quote.advice)),
+        *_continued("better", [rendered(str(alternative), face) or "" for alternative in quote.advice]),
     ]
 
 

@@ -24,7 +24,7 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup, escape
 
-from giveortake import codec
+from giveortake import codec, hints
 from giveortake.answers import Answer
 from giveortake.answers.answer import told_without_key
 from giveortake.answers.column import NUMBERS
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from giveortake.answers.column import Column
     from giveortake.server.console.release_pages import Measured
     from giveortake.server.routes import Call, Principal, Schema
+    from giveortake.session.quotes import Alternative
 
 
 HTML = "text/html; charset=utf-8"
@@ -587,11 +588,24 @@ def quote_view(document: Mapping[str, Any], form: Form) -> dict[str, Any]:
         "counts": quote.contributions or "",
         "keyed": "" if quote.keys == "none" else quote.keys,
         "worthless": quote.worthless or quote.doubt or "",
-        "notes": [*quote.notes, *(f"cheaper: {advice}" for advice in quote.advice)],
+        "notes": list(quote.notes),
+        "better": [_better(alternative, form) for alternative in quote.advice],
         "left_out": "" if quote.left_out is None else str(quote.left_out),
         "lines": [] if quote.left_out is None else list(map(str, quote.left_out.lines)),
         "leaves": _leaves(document, form),
     }
+
+
+def _better(alternative: Alternative, form: Form) -> dict[str, Any]:
+    """A better way to ask, in words, and the fields of the form that take it with one press, if a form can."""
+    terms = dict(alternative.terms)
+    spend = next(((name, terms.pop(name)) for name in ("epsilon", "mu") if name in terms), None)
+    fields = {"sql": form.sql, "currency": form.currency, "spend": form.spend, "delta": form.delta, **form.others}
+    if spend is not None:
+        fields |= {"currency": spend[0], "spend": spend[1]}
+    can_press = terms.keys() <= form.others.keys() | {"groups_per_person", "rows_per_group"}
+    words = sentence(hints.rendered(str(alternative), "console") or "")
+    return {"fields": fields | terms if can_press else {}, "words": words}
 
 
 def is_paid(quote: Mapping[str, Any]) -> bool:
