@@ -48,7 +48,8 @@ class Alternative:
         arguments = ", ".join(map(_argument, self.terms, self.terms.values()))
         without = ", without δ" if "epsilon" in self.terms else ""
         price = "" if self.share is None else f", at {exact.percent(self.share, 3)} of the budget"
-        return f"{arguments}{without}: {self.margins}{price}"
+        cut = "; it cuts nothing more where a person has one row in a group" if "rows_per_group" in self.terms else ""
+        return f"{arguments}{without}: {self.margins}{price}{cut}"
 
     @property
     def margins(self) -> str:

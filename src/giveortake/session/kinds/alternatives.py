@@ -114,12 +114,8 @@ def _ways(
 def _one_row_in_each_group(bound: BoundQuestions, part: PricedQuestion, terms: Terms) -> Caps | None:
     """Caps for who has a row in each of many groups: as many groups as rows count now, and one row in each."""
     stability = part.made.stability
-    if (
-        bound.resolved[0].are_best
-        or not part.question.keys
-        or (stability.rows_in_group or 1) == 1
-        or bound.mechanism.part is not None
-    ):
+    is_needless = bound.resolved[0].are_best or not part.question.keys or (stability.rows_in_group or 1) == 1
+    if is_needless or bound.mechanism.part is not None:
         return None
     groups = min(stability.rows or 1, stability.keys or math.inf)
     try:
