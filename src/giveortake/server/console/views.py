@@ -156,7 +156,6 @@ NAMES = {
     "rho": "ρ",
     "mu": "μ",
 }
-LABELS = {"share": "Percent of the budget", "margin": "Margin, ±"}  # of the field; those of the others name the sign
 _TERMS = {"approximate": "epsilon"}
 _HUNDRED = 100
 
@@ -238,7 +237,8 @@ class Balance:
 _OTHERS = ("confidence", "caps", "rows_per_person", "groups_per_person", "rows_per_group", "n")
 _FIELDS = ("spend", "delta", *_OTHERS)
 _NONCE = re.compile(r"[0-9a-f]{32}")
-_SPENDS = {"share": "5", "margin": "50", "rho": "0.005"}  # that a form proposes; in other currencies 0.1
+FIRST = {"share": "5", "margin": "50"}  # the first ways to pay, with what a form proposes
+_SPENDS = {**FIRST, "rho": "0.005"}  # in other currencies 0.1
 NONCE = text(64, 0)
 CURRENCY: Schema = {"type": "string", "enum": list(PRICES)}
 ASKED = object_of(
@@ -282,7 +282,7 @@ class Form:
         before, spend = body.get("before", currency), fields["spend"] or proposed(currency)
         number = parsed_number(spend)
         if before != currency:
-            known = number is not None and number > 0 and not {before, currency} & LABELS.keys()
+            known = number is not None and number > 0 and not {before, currency} & FIRST.keys()
             spend = decimal(converted(number, before, currency), 3) if known and number else proposed(currency)
         return cls(
             sql=body.get("sql", "").strip(), nonce=nonce_of(body), **{**fields, "spend": spend, "currency": currency}
@@ -291,7 +291,7 @@ class Form:
     @property
     def label(self) -> str:
         """The label of the field of the spend."""
-        return LABELS.get(self.currency, f"{PRICES[self.currency][:1]} to spend")
+        return hints.FIELDS[_TERMS.get(self.currency, self.currency)]
 
     @property
     def pattern(self) -> str:

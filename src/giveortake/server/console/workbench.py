@@ -18,7 +18,7 @@ from giveortake.server.console.release_pages import Measured, form_of_question, 
 from giveortake.server.console.views import (
     ASKED,
     CURRENCY,
-    LABELS,
+    FIRST,
     NAMES,
     Balance,
     Form,
@@ -90,7 +90,7 @@ async def pressed(call: Call) -> Result:
                 release, _ = await analyst_routes.answered(question_call)
                 way = (
                     f"&currency={form.currency}&spend={in_address(form.spend, safe='')}"
-                    if form.currency in LABELS
+                    if form.currency in FIRST
                     else ""
                 )
                 return see(f"/ask/{in_address(name, safe='')}?release={in_address(release, safe='')}{way}")
@@ -154,7 +154,7 @@ def _workbench_page(call: Call, outline: Any, form: Form, **parts: Any) -> Resul
         dataset=call.path["dataset"],
         it={**outline, "name": call.path["dataset"]},
         form=form,
-        currencies={name: NAMES[name] for name in (*LABELS, *currencies(Balance.of_standing(outline).budget))},
+        currencies={name: NAMES[name] for name in (*FIRST, *currencies(Balance.of_standing(outline).budget))},
         words=json.dumps(words(outline)),
         examples=examples(outline),
         cap=cap_of_examples(outline),
