@@ -57,7 +57,7 @@ def happens(page: Any, condition: Callable[[], object], event: str) -> None:
 
 def quoted(page: Any, sql: str, epsilon: str) -> Any:
     """The workbench with a question on it, and its price beside it."""
-    page.goto("/ask/visits")
+    page.goto("/ask/visits?currency=epsilon")
     page.fill("#sql", sql)
     page.fill("#spend", epsilon)
     page.press("#sql", "Control+Enter")

@@ -123,6 +123,7 @@ def a_snapshot_of_something_else_is_refused(make: Make) -> None:
         {**good, "totals": [{**total, "delta": "1/2"} for total in totals]},
         {**good, "totals": [{**total, "spent": "1/" + 9000 * "9"} for total in totals]},
         {**good, "more": 1},
+        {**good, "meter": 99},
         [1],
         "text",
     ]

@@ -118,7 +118,7 @@ SERVER = "server"  # the section about the service, which describes no session
 _TABLES = frozenset({".csv", ".tsv", ".parquet"})  # files that describe no session
 _REQUIRED = ("source", "unit", "budget")
 _PEOPLE = ("population", "new_population", "analyst", "owner_confirms")
-_TEXTS = ("unit", "neighbours", "caps", "ledger", "mark", "table", *_PEOPLE, "memory", "spool")
+_TEXTS = ("unit", "neighbours", "caps", "ledger", "mark", "table", *_PEOPLE, "memory", "spool", "meter")
 _NUMBERS = ("groups_per_person", "rows_per_group", "failures", "threads", "seconds")
 _KNOWN = ("source", "budget", "domains", "public", "profile", "rows_per_person", "appended", *_TEXTS, *_NUMBERS)
 _PROFILE = ("share", "epsilon", "most_rows", "by", "columns")
@@ -185,7 +185,7 @@ class Configuration:
 
 
 _ENGINE = ("memory", "threads", "seconds", "cache")
-_LEDGER = ("mark", "population", "new_population", "failures", "owner_confirms", "by", "spool")
+_LEDGER = ("mark", "population", "new_population", "failures", "meter", "owner_confirms", "by", "spool")
 _CAPS = ("groups_per_person", "rows_per_group")
 
 

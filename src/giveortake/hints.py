@@ -15,6 +15,8 @@ from typing import Literal, TypeAlias
 Face: TypeAlias = Literal["python", "command", "console", "service", "file"]
 
 FIELDS = {  # arguments that have a field in the console, and its label
+    "share": "Percent of the budget",
+    "margin": "Margin, ±",
     "epsilon": "ε to spend",
     "delta": "δ of the answer",
     "rho": "ρ to spend",
@@ -30,7 +32,7 @@ FIELDS = {  # arguments that have a field in the console, and its label
 }
 ARGUMENTS = (  # those that every face has in some way
     *FIELDS,
-    *("margin", "share", "key_delta", "confidence_over", "minimise", "norm", "key", "analyst", "role", "expires"),
+    *("key_delta", "confidence_over", "minimise", "norm", "key", "analyst", "role", "expires"),
     *("unit", "budget", "domains", "public", "neighbours", "name", "table", "version", "memory", "seconds"),
     *("ledger", "mark", "population", "new_population", "release"),
 )

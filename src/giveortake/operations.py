@@ -17,6 +17,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, Union, final, get_args, get_origin
 
 from giveortake import codec
+from giveortake.accounting.filters import Meter  # noqa: TC001 (the codec reads hints)
 from giveortake.codec import Limits, Part
 from giveortake.configuration import parse_budget
 from giveortake.errors import AccessDenied, InvalidParameter, NotFound
@@ -146,6 +147,7 @@ class AddAnalyst(Arguments):
     approval_above: Annotated[Budget | None, "a larger spend at once waits for the custodian"] = None
     failures: Annotated[Count | None, "how many of their questions may fail; 3 unless stated"] = None
     questions: Annotated[Count | None, "how many questions they may ask at all"] = None
+    meter: Annotated[Meter | None, "what shares of an (ε, δ) are measured in; unless stated, the first question"] = None
 
     def run(self, ledger: Ledger, by: str | None) -> Document:
         level = ledger.analyst(
@@ -155,6 +157,7 @@ class AddAnalyst(Arguments):
             approval_above=_guarantee(self.approval_above),
             failures=self.failures,
             questions=self.questions,
+            meter=self.meter,
             by=by,
         )
         cap = "" if level.budget is None else f", up to {promise_text(level.budget)}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 import sys
 from collections.abc import Hashable
 from dataclasses import replace
@@ -34,6 +33,7 @@ from cases import all_cases, some_examples
 from filter_strategies import BUDGETS, admitted
 from giveortake.accounting import pricing
 from giveortake.accounting.filters import (
+    METERS,
     ApproxDPFilter,
     Filter,
     GaussianDPFilter,
@@ -46,7 +46,7 @@ from giveortake.accounting.filters import (
     limit,
     lineup,
 )
-from giveortake.accounting.pricing import Currency, Delta, Divergence, Epsilon, Rho, SquaredMu
+from giveortake.accounting.pricing import Currency, Delta, Divergence, Epsilon, Rho, SquaredMu, amount, price
 from giveortake.errors import (
     BudgetExceeded,
     GiveOrTakeError,
@@ -76,6 +76,10 @@ from giveortake.privacy.definitions import delta_from_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from giveortake.accounting.filters import Meter
+    from giveortake.accounting.pricing import Account
+    from giveortake.privacy.events import Event
 
 budgets = all_cases("budget", BUDGETS)
 
@@ -359,26 +363,95 @@ def test_releases_from_samples_are_priced_by_the_promise_they_make() -> None:
     assert filter(ApproxDP(1, "1e-6")).admits(events.Subsampled(events.Gaussian(20), "0.1"))
 
 
-def test_what_a_race_has_left_is_told_in_questions_and_counted_exactly() -> None:
+def test_what_a_race_has_left_is_told_as_a_share_of_its_meter_and_counted_exactly() -> None:
     guard = filter(ApproxDP(1, "1e-6"))
     for _ in range(3):
         guard.charge(events.Pure("0.1"))
-    told = re.fullmatch(r"about (\d+) more questions at ε = 0\.1, or (\d+) at ε = 0\.01; .*", str(guard.remaining))
-    assert told is not None
-    for times, epsilon in zip(map(int, told.groups()), ("0.1", "0.01"), strict=True):
-        twin = guard.copy()
-        for _ in range(times):
-            twin.charge(events.Pure(epsilon))
-        assert not twin.admits(events.Pure(epsilon))
+    assert (guard.meter, guard.share) == (Epsilon(), Fraction(3, 10))
     assert repr(guard.spent).startswith("30 %")
+    assert repr(guard.remaining).startswith("70 %")
     used: Any = guard.spent
     left: Any = guard.remaining
     assert (used["ε"], dict(left)["ε"]) == (Fraction(3, 10), Fraction(7, 10))
     assert copy.deepcopy(guard.remaining) == guard.remaining
 
 
+releases = st.one_of(
+    st.builds(events.Pure, st.fractions("1/100", "1/3", max_denominator=300)),
+    st.builds(events.Laplace, st.fractions(3, 100, max_denominator=20)),
+    st.builds(events.Gaussian, st.fractions(5, 60, max_denominator=20)),
+    st.builds(events.ZCDP, st.fractions("1/10000", "1/100", max_denominator=10**5)),
+    st.builds(events.Exponential, st.fractions("1/100", "1/3", max_denominator=300)),
+)
+
+
+def takes(event: Event, account: Account) -> Fraction | None:
+    """The share of an account that an event takes, worked out from its price alone."""
+    grains = price(event, account.currency, "add-remove")
+    return None if grains is None else amount(grains) / account.limit
+
+
+@some_examples
+@given(st.lists(releases, min_size=1, max_size=40), st.sampled_from([None, *METERS]))
+def test_shares_of_the_meter_that_add_up_to_one_fit_and_are_what_is_used(
+    history: list[Event], meter: Meter | None
+) -> None:
+    """Against brute force: the first charge fixes the contestant where it takes least, and sums decide from then on."""
+    guard = filter(ApproxDP(1, "1e-6"), meter=meter)
+    accounts = {account.currency: account for account in guard.accounts}
+    total = Fraction(0)
+    for event in history:
+        shares = {currency: takes(event, account) for currency, account in accounts.items()}
+        cheapest = min(share for share in shares.values() if share is not None)
+        share = cheapest if guard.meter is None else shares[guard.meter]
+        assert guard.share_of(event) == share
+        if share is None or total + share > 1:
+            continue
+        assert guard.admits(event)
+        guard.charge(event)
+        total += share
+        assert guard.meter is not None
+        assert shares[guard.meter] == share
+        assert guard.share == total
+        assert meter is None or isinstance(guard.meter, METERS[meter])
+
+
+@some_examples
+@given(st.lists(releases, min_size=1, max_size=25))
+def test_a_meter_that_ends_is_followed_by_the_contestant_with_most_left(history: list[Event]) -> None:
+    guard = filter(ApproxDP(1, "1e-6"), meter="epsilon")
+    for event in history:
+        before = guard.meter
+        if not guard.admits(event):
+            continue
+        guard.charge(event)
+        alive = {account.currency: account for account in guard.accounts if account.alive}
+        if before in alive:
+            assert guard.meter == before
+        else:
+            assert guard.share == min(account.spent / account.limit for account in alive.values())
+        restored = filter(guard.budget, snapshot=guard.snapshot())
+        assert (restored.meter, restored.share, restored.copy().meter) == (guard.meter, guard.share, guard.meter)
+
+
+def test_a_meter_is_chosen_for_races_alone_and_among_their_contestants() -> None:
+    assert filter(ApproxDP(1, "1e-6")).meter is None
+    assert [type(filter(ApproxDP(1, "1e-6"), meter=name).meter) for name in METERS] == list(METERS.values())
+    for budget in (PureDP(1), ZCDP(1), GaussianDP(1), RenyiDP({2: 1})):
+        assert filter(budget).meter is not None
+        with pytest.raises(InvalidParameter):
+            filter(budget, meter="epsilon")
+    nonsense: Any = "rho"
+    with pytest.raises(InvalidParameter):
+        filter(ApproxDP(1, "1e-6"), meter=nonsense)
+    snapshot = filter(ApproxDP(1, "1e-6"), meter="mu").snapshot()
+    for wrong in (5, -1, "mu", True):
+        with pytest.raises(InvalidParameter):
+            filter(ApproxDP(1, "1e-6"), snapshot={**snapshot, "meter": wrong})
+
+
 def test_the_part_of_what_is_left_says_how_many_charges_fit() -> None:
-    """Of a race the contestant that pays longest decides; what it would end does not count."""
+    """Of a race, those that fit its meter: here the first of them fixes it."""
     for budget in (PureDP(1), ApproxDP(1, "1e-6"), ZCDP("0.1"), GaussianDP("0.3")):
         for event in (events.Laplace(25), events.Gaussian(40)):
             guard, times = filter(budget), 0

@@ -24,13 +24,15 @@ def test_what_is_used_and_left_is_told_with_answers_and_refusals(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert query(COUNT, "--epsilon", "0.4") == 0
-    assert "40 % of the budget is used, a question of up to ε = 0.6 is left; kept in trips.csv.ledger" in told(capsys)
+    assert "40 % of the budget is used, with room for about 1 more like this one; kept in trips.csv.ledger" in told(
+        capsys
+    )
     assert query(COUNT, "--epsilon", "0.4") == 0
     assert told(capsys).count("asked before") == 1
     assert query(TOTAL, "--epsilon", "0.7") == 2
     assert "ε of up to 0.6 would fit" in told(capsys)
     assert query(TOTAL, "--epsilon", "0.6") == 0
-    assert "100 % of the budget is used, nothing is left" in told(capsys)
+    assert "100 % of the budget is used, with room for no more like this one" in told(capsys)
     assert query("SELECT SUM(amount) AS s FROM trips", "--epsilon", "0.1") == 2
     assert "nothing is left; the custodian can raise the budget" in told(capsys)
 

@@ -47,7 +47,7 @@ def test_a_session_says_what_it_is_about(s: Any) -> None:
     assert s.budget.granted == gt.PureDP("9/10", unit=gt.unit("person_id"))
     assert list(s.describe().catalog.private["visits"].schema) == ["person_id", "region", "reason", "amount"]
     assert "visits" in repr(s)
-    assert re.search(r"\n  [\d.]+ % of the budget is used; a pure ε of up to [\d.]+ is left", repr(s))
+    assert re.search(r"\n  [\d.]+ % of the budget is used \(sum of ε\); ε = [\d.]+ is left", repr(s))
     assert s.describe().caps.rows_per_person == 4
     assert str(s.describe().caps).startswith("at most 4 rows of a person")
 

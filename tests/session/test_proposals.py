@@ -45,24 +45,6 @@ def test_nothing_is_proposed_that_is_not_left(paid: Fraction, left: Fraction, cu
         assert refinable or not way.refines
 
 
-@pytest.mark.parametrize(
-    ("budget", "remaining", "affordable", "currency", "spend"),
-    [
-        (gt.PureDP(1), Fraction(1), Fraction(1), "epsilon", "0.1"),
-        (gt.ApproxDP(4, "1e-6"), None, Fraction(2), "epsilon", "0.2"),
-        (gt.ZCDP(1), Fraction(64), Fraction(3), "rho", "1"),
-        (gt.GaussianDP(1), Fraction(64), Fraction(3), "mu", "1"),
-    ],
-)
-def test_a_first_spend_is_an_eighth_of_what_is_left_in_the_budgets_own_currency(
-    budget: gt.privacy.Guarantee, remaining: Fraction | None, affordable: Fraction, currency: str, spend: str
-) -> None:
-    first = proposals.first_spend(budget, remaining=remaining, affordable=affordable)
-    assert first == (currency, Fraction(spend))
-    assert currency in proposals.currencies(budget)
-    assert proposals.first_spend(budget, remaining=None, affordable=Fraction(0)) is None
-
-
 def test_the_greatest_spend_is_known_in_the_budgets_own_currency_and_as_a_pure_one() -> None:
     def greatest(budget: gt.privacy.Guarantee, currency: str) -> Fraction | None:
         return proposals.greatest_spend(budget, currency, remaining=Fraction(1, 4), affordable=Fraction(1, 3))

@@ -60,7 +60,7 @@ from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, ClassVar, TypeAlias, final
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, final
 
 from giveortake.accounting import pricing
 from giveortake.accounting.pricing import (
@@ -111,47 +111,22 @@ class Amounts(dict[str, Fraction]):
     __str__ = __repr__
 
 
-def remaining_text(budget: ApproxDP, accounts: Sequence[Account], pot: Account) -> str:
-    """Say how many questions of two sizes still fit if nothing else is asked, and the δ left for finding keys.
+def remaining_text(left: Fraction, pot: Account) -> str:
+    """Say how much of the budget is left in its meter, and the δ left for finding keys.
 
     >>> gt.accounting.filter(gt.ApproxDP(1, "1e-6")).remaining
-    about 10 more questions at ε = 0.1, or 466 at ε = 0.01; δ = 1e-7 for finding keys
+    100 % of the budget, and δ = 1e-7 for finding keys
     """
-    large, small = budget.epsilon / 10, budget.epsilon / 100
-    keys = f"δ = {decimal(pot.remaining)} for finding keys"
-    if small < LEAST:  # for example if the budget's ε is 0
-        return keys
-    most = [_times(budget, accounts, size) for size in (large, small)]
-    if not most[1]:
-        return f"nothing for questions; {keys}"
-    few, many = map(int, most)
-    if not many:
-        return f"less than one question at ε = {decimal(small)}; {keys}"
-    questions = "question" if few == 1 else "questions"
-    return f"about {few:,} more {questions} at ε = {decimal(large)}, or {many:,} at ε = {decimal(small)}; {keys}"
+    return f"{percent(left, 3)} of the budget, and δ = {decimal(pot.remaining)} for finding keys"
 
 
-def used_text(accounts: Sequence[Account], pot: Account) -> str:
-    """Say how much of the budget is used, in the contestant that has most left, and how much δ for finding keys.
+def used_text(used: Fraction, pot: Account) -> str:
+    """Say how much of the budget is used in its meter, and how much δ for finding keys.
 
     >>> gt.accounting.filter(gt.ApproxDP(1, "1e-6")).spent
     0 % of the budget, and δ = 0 of 1e-7 for finding keys
     """
-    used = min(
-        (account.spent / account.limit for account in accounts if account.alive and account.limit), default=Fraction(1)
-    )
-    keys = f"δ = {decimal(pot.spent)} of {decimal(pot.limit)} for finding keys"
-    return f"{percent(used, 3)} of the budget, and {keys}"
-
-
-def _times(budget: ApproxDP, accounts: Sequence[Account], epsilon: Fraction) -> Fraction:
-    """How many pure charges of size ε the contestant that lasts longest can still pay, as a fraction."""
-    most = Fraction(0)
-    for account in accounts:
-        price = pricing.price(events.Pure(epsilon), account.currency, budget.neighbours)
-        if account.alive and price:
-            most = max(most, account.remaining / pricing.amount(price))
-    return most
+    return f"{percent(used, 3)} of the budget, and δ = {decimal(pot.spent)} of {decimal(pot.limit)} for finding keys"
 
 
 def refusal(
@@ -246,6 +221,10 @@ class Filter(ABC):
 
     A refused charge changes nothing, so a smaller one may be admitted afterwards. `charge` is atomic under a lock.
 
+    The *meter* is the account in which shares of the budget are measured: `share` is the part of it that is used,
+    `share_of(event)` the part that an event takes. A sum has one; all accounts of a Rényi budget count, at their
+    greatest part. It decides nothing about what is admitted, and is not compared.
+
     >>> import giveortake as gt
     >>> from giveortake.privacy import events
     >>> guard = gt.accounting.filter(gt.PureDP("1"))
@@ -304,23 +283,39 @@ class Filter(ABC):
         return low
 
     def part_of_rest(self, event: Event) -> Fraction | None:
-        """How large a part of what is left an event would take; None if it does not fit.
+        """How large a part of what is left of the meter, and of the δ for keys, an event would take.
 
-        One over this is about how many such charges still fit if nothing else is charged. In a race the contestant that
-        can pay longest counts; contestants that the event would exceed are left out.
+        One over this is how many such charges still fit if nothing else is charged. None if the event does not fit, or
+        has no price in the meter.
         """
         with self._lock:
             costs, failure = self._prices(event)
             if not self._fits(costs, failure):
                 return None
-            fitting = zip(self._totals, costs, strict=True)
-            parts = [_part(total, cost) for total, cost in fitting if cost is not None and total.fits(cost)]
-            return max(self._combined_share(parts), *(_part(pot, failure) for pot in self._pots), Fraction(0))
+            part = self._measured([_part(total, cost) for total, cost in zip(self._totals, costs, strict=True)])
+            pots = (_part(pot, failure) or Fraction(0) for pot in self._pots)
+            return None if part is None else max(part, *pots, Fraction(0))
 
     def cost(self, event: Event, currency: Currency) -> Fraction | None:
         """What an event by itself costs in a currency; None if it has no price there."""
         grains = pricing.price(event, currency, self.budget.neighbours)
         return None if grains is None else pricing.amount(grains)
+
+    def share_of(self, event: Event, meter: Currency | None = None) -> Fraction | None:
+        """How much of the whole budget an event takes by itself, in the meter; None if it has no price there.
+
+        Of a race whose meter is not fixed yet, that is the contestant in which it takes least, or the stated one.
+        """
+        del meter  # of a sum there is no other
+        return self._measured(self._shares_of(event))
+
+    def _shares_of(self, event: Event) -> list[Fraction | None]:
+        """How much of each account an event takes by itself; None where it has no price, or there is nothing."""
+        prices = (pricing.price(event, total.currency, self.budget.neighbours) for total in self._totals)
+        return [
+            None if price is None or not total.limit else Fraction(price, total.limit)
+            for price, total in zip(prices, self._totals, strict=True)
+        ]
 
     # -- reading ----------------------------------------------------------------------------------------------
 
@@ -345,9 +340,20 @@ class Filter(ABC):
         """How much of the filter is left."""
 
     @property
+    def meter(self) -> Currency | None:
+        """The currency in which shares of the budget are measured; None while a race has no charge to fix it."""
+        accounts = [account for account in self.accounts if account.limit]
+        return max(accounts, key=_used_part).currency if accounts else None
+
+    @property
+    def meters(self) -> tuple[Currency, ...]:
+        """The meter; of a race that has none yet, the currencies of which the first charge fixes one."""
+        return () if self.meter is None else (self.meter,)
+
+    @property
     def share(self) -> Fraction:
-        """How much of the budget is used, from 0 to 1, in the account that has most left; for plots and warnings."""
-        return self._combined_share([a.spent / a.limit if a.limit else Fraction(1) for a in self.accounts if a.alive])
+        """How much of the budget is used, from 0 to 1, in the meter."""
+        return self._measured([_used_part(account) for account in self.accounts]) or Fraction(0)
 
     # -- keeping ----------------------------------------------------------------------------------------------
 
@@ -404,8 +410,8 @@ class Filter(ABC):
         """Add the costs, which the caller has found to fit."""
 
     @abstractmethod
-    def _combined_share(self, shares: list[Fraction]) -> Fraction:
-        """The share of the whole filter, from the shares of its live accounts."""
+    def _measured(self, parts: Sequence[Fraction | None]) -> Fraction | None:
+        """The part in the meter, of the parts in all accounts; None if it has none there."""
 
     # -- helpers ----------------------------------------------------------------------------------------------
 
@@ -455,8 +461,15 @@ class Filter(ABC):
         return [total.state() for total in (*self._totals, *self._pots)]
 
 
-def _part(total: Total, cost: int) -> Fraction:
+def _part(total: Total, cost: int | None) -> Fraction | None:
+    """The part of what is left of a total that a cost takes; None if it does not fit, or is no price."""
+    if cost is None or not total.fits(cost):
+        return None
     return Fraction(cost, total.limit - total.spent) if cost else Fraction(0)
+
+
+def _used_part(account: Account) -> Fraction:
+    return account.spent / account.limit if account.limit else Fraction(1)
 
 
 class SumFilter(Filter):
@@ -471,8 +484,8 @@ class SumFilter(Filter):
         for total, cost in zip(self._totals, costs, strict=True):
             total.spent += cost or 0
 
-    def _combined_share(self, shares: list[Fraction]) -> Fraction:
-        return max(shares)
+    def _measured(self, parts: Sequence[Fraction | None]) -> Fraction | None:
+        return None if None in parts else max(part for part in parts if part is not None)
 
 
 class SingleSum(SumFilter):
@@ -599,6 +612,28 @@ class RenyiDPFilter(SumFilter):
 
 
 Contestant: TypeAlias = "tuple[Currency, Fraction]"  # what it adds up, and the δ its proof costs
+Meter: TypeAlias = Literal["epsilon", "renyi", "mu"]
+
+METERS: dict[Meter, type[Currency]] = {"epsilon": Epsilon, "renyi": Divergence, "mu": SquaredMu}
+
+
+def _index_of(meter: Meter, totals: Sequence[Total]) -> int:
+    """The first contestant of a kind; one that has nothing, or is not there, is refused."""
+    kind = METERS.get(meter)
+    for index, total in enumerate(totals):
+        if kind is not None and isinstance(total.currency, kind) and total.limit:
+            return index
+    raise InvalidParameter("meter", meter, "measures nothing of this budget", hint=f"one of {', '.join(METERS)}")
+
+
+def meter_fixed_by(snapshot: Snapshot | None) -> Meter | None:
+    """The meter that the snapshot of a new race fixes; None if its first charge will, or if it is no race's."""
+    index = None if snapshot is None else snapshot.get("meter")
+    if snapshot is None or not isinstance(index, int):
+        return None
+    currency = currency_named(stored_totals(snapshot)[index])
+    return next(name for name, kind in METERS.items() if isinstance(currency, kind))
+
 
 _KEYS = Fraction(1, 10)  # of δ, unless said otherwise
 _BEST_ORDER, _GAUSSIAN, _LARGER_ORDERS = Fraction(22, 36), Fraction(8, 36), Fraction(3, 36)  # of the rest of δ
@@ -619,6 +654,14 @@ class ApproxDPFilter(Filter):
     - the same at twice and five times that order: best for a few large and many small charges together;
     - the sum of μ² ([ST22], [KTH23], proof in `GaussianDPFilter`; then [BW18, Thm 8]): best for Gaussian noise.
 
+    Shares of different noise do not add up in a race: after two pure charges of 20 % there is room for one Gaussian
+    answer of 20 %, not for three. So they are measured in one contestant, the *meter*: the stated one, or that in which
+    the first charge takes least. Once a charge exceeds it, it is the contestant that has most left then.
+
+    Theorem. Charges that take shares s₁, s₂, … of the meter of a new race, with Σsᵢ ≤ 1, are all admitted, in any order
+    and whatever they take of the others, if the pots admit their δ; and then Σsᵢ is used. Proof: a share is a price
+    over the limit; prices add up, so that the meter admits each, stays alive, and stays the meter. ∎
+
     >>> guard = ApproxDPFilter(gt.ApproxDP(1, "1e-6"))
     >>> while guard.admits(gt.privacy.events.Pure("0.1")):
     ...     guard.charge(gt.privacy.events.Pure("0.1"))
@@ -627,10 +670,15 @@ class ApproxDPFilter(Filter):
     """
 
     stored_name: ClassVar[str] = "Race"
-    __slots__ = ()
+    __slots__ = ("_meter",)
 
     def __init__(
-        self, budget: ApproxDP, *, keys: Number | None = None, contestants: Iterable[Contestant] | None = None
+        self,
+        budget: ApproxDP,
+        *,
+        keys: Number | None = None,
+        contestants: Iterable[Contestant] | None = None,
+        meter: Meter | None = None,
     ) -> None:
         pot = _KEYS * budget.delta if keys is None else rational("keys", keys)
         if not 0 <= pot <= budget.delta:
@@ -644,24 +692,59 @@ class ApproxDPFilter(Filter):
             )
         totals = [Total(currency, limit(currency, budget.epsilon, delta), delta) for currency, delta in chosen]
         super().__init__(budget, totals, [Total(Delta(), pot, pot)])
+        self._meter = None if meter is None else _index_of(meter, totals)
 
     @property
     def spent(self) -> Mapping[str, Fraction]:
         """What every contestant has spent, by its symbol (its limit once it is dead), and what the pot has, as δ."""
         *accounts, pot = self._all_accounts()
         amounts = {account.currency.symbol: account.spent for account in (*accounts, pot)}
-        return Amounts(amounts, partial(used_text, accounts, pot))
+        return Amounts(amounts, partial(used_text, self.share, pot))
 
     @property
     def remaining(self) -> Mapping[str, Fraction]:
         """What every contestant has left, by its symbol (0 once it is dead), and what the pot has left, as δ."""
         *accounts, pot = self._all_accounts()
         amounts = {account.currency.symbol: account.remaining for account in (*accounts, pot)}
-        assert isinstance(self.budget, ApproxDP)  # noqa: S101 (a race guards no other)
-        return Amounts(amounts, partial(remaining_text, self.budget, accounts, pot))
+        return Amounts(amounts, partial(remaining_text, 1 - self.share, pot))
 
     def _all_accounts(self) -> tuple[Account, ...]:
         return tuple(total.account() for total in (*self._totals, *self._pots))
+
+    @property
+    def meter(self) -> Currency | None:
+        return None if self._meter is None else self._totals[self._meter].currency
+
+    @property
+    def meters(self) -> tuple[Currency, ...]:
+        if self._meter is not None:
+            return (self._totals[self._meter].currency,)
+        return tuple(total.currency for total in self._totals if total.alive and total.limit)
+
+    def share_of(self, event: Event, meter: Currency | None = None) -> Fraction | None:
+        shares = self._shares_of(event)
+        if meter is None:
+            return self._measured(shares)
+        return shares[[total.currency for total in self._totals].index(meter)]
+
+    def copy(self) -> Self:
+        twin = super().copy()
+        twin._meter = self._meter  # noqa: SLF001 (of the same class)
+        return twin
+
+    def resume(self, snapshot: Snapshot) -> None:
+        meter, totals, before = snapshot.get("meter"), stored_totals(snapshot), self._meter
+        if type(meter) is not int or not (0 <= meter < len(totals) and totals[meter].get("alive") is True):
+            meter = None
+        self._meter = meter
+        try:
+            super().resume(snapshot)
+        except InvalidParameter:
+            self._meter = before
+            raise
+
+    def _as_json(self, totals: list[Total], pots: list[Total]) -> Snapshot:
+        return super()._as_json(totals, pots) | {"meter": self._meter}
 
     def _fits(self, costs: list[int | None], failure: int) -> bool:
         return all(pot.fits(failure) for pot in self._pots) and any(
@@ -674,9 +757,14 @@ class ApproxDPFilter(Filter):
                 total.spent += cost
             else:  # for good, and with nothing left, so that only which events were charged matters, not their order
                 total.alive, total.spent = False, total.limit
+        if any(costs) if self._meter is None else not self._totals[self._meter].alive:
+            parts = [_used_part(total.account()) if total.alive else Fraction(2) for total in self._totals]
+            self._meter = parts.index(min(parts))
 
-    def _combined_share(self, shares: list[Fraction]) -> Fraction:
-        return min(shares)
+    def _measured(self, parts: Sequence[Fraction | None]) -> Fraction | None:
+        if self._meter is not None:
+            return parts[self._meter]
+        return min((part for part in parts if part is not None), default=None)
 
 
 @cached(256)
@@ -753,12 +841,19 @@ def best_order(epsilon: Fraction, delta: Fraction, fineness: int = 16) -> Fracti
     return 1 + Fraction(max(sorted(near), key=worth))  # exact: so few digits fit a double
 
 
-def filter(budget: Guarantee, *, snapshot: Snapshot | None = None, keys: Number | None = None) -> Filter:  # noqa: A001 (the noun of the theory; the builtin is not needed here)
+def filter(  # noqa: A001 (the noun of the theory; the builtin is not needed here)
+    budget: Guarantee,
+    *,
+    snapshot: Snapshot | None = None,
+    keys: Number | None = None,
+    meter: Meter | None = None,
+) -> Filter:
     """The filter that guards a budget against adaptively chosen charges.
 
     PureDP, ZCDP, GaussianDP and RenyiDP budgets are guarded by sums in their own currency, ApproxDP budgets by a race
     of filters. `keys` is the δ of an ApproxDP budget that is set aside for events that spend δ themselves, a tenth
-    unless stated. With `snapshot` the filter continues where it was taken: same orders, same δs, same totals.
+    unless stated, and `meter` the contestant in which its shares are measured, which otherwise the first charge fixes.
+    With `snapshot` the filter continues where it was taken: same orders, same δs, same totals, same meter.
 
     >>> import giveortake as gt
     >>> from giveortake.privacy import events
@@ -773,11 +868,13 @@ def filter(budget: Guarantee, *, snapshot: Snapshot | None = None, keys: Number 
         return _restored(budget, snapshot, keys)
     if keys is not None and not isinstance(budget, ApproxDP):
         raise InvalidParameter("keys", keys, f"has no δ to come from in {budget!r}")
+    if meter is not None and not isinstance(budget, ApproxDP):
+        raise InvalidParameter("meter", meter, f"is not to be chosen: {budget!r} has one sum alone")
     match budget:
         case PureDP():
             return PureDPFilter(budget)
         case ApproxDP():
-            return ApproxDPFilter(budget, keys=keys)
+            return ApproxDPFilter(budget, keys=keys, meter=meter)
         case ZCDP():
             return ZCDPFilter(budget)
         case GaussianDP():

@@ -23,7 +23,7 @@ class SpendTerms(TypedDict, total=False):
     - `rho`: a zero-concentrated ρ, kept by Gaussian noise
     - `mu`: a Gaussian μ, kept by Gaussian noise
     - `margin`: instead of a spend, the least spend at which no column's interval is wider to either side
-    - `share`: instead of a spend, a share of the whole budget, such as "1/10": shares that add up to one fit it
+    - `share`: instead of a spend, a share of the whole budget, such as "5 %": shares that add up to one fit it
     - `confidence`: of every interval; 0.95 unless stated
     - `confidence_over`: "cell" if every interval holds with that confidence, "answer" if all do together; "cell" unless
       stated

@@ -34,6 +34,7 @@ from giveortake.ledger.chain.entries import canonical
 from giveortake.ledger.discovery import CONFIGURATION, usual_ledger
 from giveortake.ledger.releases import minute, summary
 from giveortake.ledger.reservations import revealed
+from giveortake.privacy import PureDP
 from giveortake.privacy.events import Pure
 
 if TYPE_CHECKING:
@@ -284,7 +285,7 @@ def standings(ledger: Ledger, levels: list[BudgetStatus], asks: Mapping[int, str
             continue
         bar = Text(_bar(level.own), style="red" if level.own == 1 else "cyan")
         given_cells = [f"{floor(100 * level.given)} %" if level.given else ""] if given_away else []
-        left = "closed" if level.closed else _left(ledger.affordable(level))
+        left = "closed" if level.closed else _left(level, ledger.affordable(level))
         table.add_row(*label_cells, Text(promise_text(level.budget)), bar, *given_cells, left)
     whom_all = f"each {next(iter(protected))} is protected" if len(protected) == 1 else ""
     spent = "spent: by questions of one's own; given: to analysts, used or not" if given_away else ""
@@ -376,8 +377,11 @@ def _bar(share: Fraction) -> str:
     return "█" * full + "░" * (_BAR - full) + f" {floor(100 * share)} %"
 
 
-def _left(affordable: Fraction | None) -> str:
-    return "" if affordable is None else f"ε ≤ {decimal(affordable)}"
+def _left(level: BudgetStatus, affordable: Fraction | None) -> str:
+    """What is left: the ε of a pure budget, of any other the share."""
+    if isinstance(level.budget, PureDP) and affordable is not None:
+        return f"ε ≤ {decimal(affordable)}"
+    return "" if level.used is None else f"{floor(100 * (1 - level.used))} %"
 
 
 def _as_json(ledger: Ledger, levels: list[BudgetStatus], used: dict[int, list[tuple[int, Fraction]]]) -> dict[str, Any]:

@@ -20,13 +20,13 @@ from rich.text import Text
 
 from giveortake.answers.render import printable
 from giveortake.cli import session_options
-from giveortake.cli.session_options import allotted_share, largest_question
+from giveortake.cli.session_options import allotted_share
 from giveortake.cli.shell import Command, charged_since, is_closed, report, terminal
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import decimal, percent, rough_percent
 from giveortake.ledger.discovery import MEMORY
 from giveortake.progress import progress
-from giveortake.session.render import cost_of, quote_facts, shown_margin
+from giveortake.session.render import cost_of, left_of, more_like_it, quote_facts, shown_margin
 from giveortake.sql.refusals import in_sql
 
 if TYPE_CHECKING:
@@ -54,10 +54,12 @@ def query(arguments: argparse.Namespace) -> int:
             session, ledger_path = session_options.open_session(arguments)
             stack.enter_context(session)
             bar.says("asking")
-            answer = session.sql(text).answer(**session_options.spend_terms(arguments), key=arguments.key)
+            terms = session_options.spend_terms(arguments)
+            answer = session.sql(text).answer(**terms, key=arguments.key)
         _write(answer, kind, arguments)
         report("" if weak is None else f"warning: {weak}\n")
-        report(_bill(session, answer, ledger_path, noted=kind == "table" and arguments.output is None))
+        more = session.sql(text).quote(**terms).more
+        report(_bill(session, answer, more, ledger_path, noted=kind == "table" and arguments.output is None))
     return 0
 
 
@@ -122,15 +124,15 @@ def _text(answer: Answer, kind: str) -> str:
     return str(answer.to_csv()) if kind == "csv" else f"{answer.to_json() if kind == 'json' else repr(answer)}\n"
 
 
-def _bill(session: Session, answer: Answer, ledger_path: str, *, noted: bool) -> str:
+def _bill(session: Session, answer: Answer, more: int | None, ledger_path: str, *, noted: bool) -> str:
     """One line on what is left, and where the ledger is; a table shows the answer's notes already."""
-    status, affordable = session.budget.status(), session.budget.affordable
+    status = session.budget.status()
     used = "" if status.used is None else f"{percent(status.used, 3)} of the budget is used{allotted_share(status)}"
-    affordable_note = "" if affordable is None else f", {largest_question(affordable)}"
+    room = "" if more is None else f", with room for {more_like_it(more)}"
     storage = "kept nowhere: the ledger was in memory" if ledger_path == MEMORY else f"kept in {ledger_path}"
     free = not noted and any("nothing was charged" in note for note in answer.notes)
     repeat_note = "asked before, and free; " if free else ""
-    return f"{repeat_note}{used}{affordable_note}; {storage}\n"
+    return f"{repeat_note}{used}{room}; {storage}\n"
 
 
 def _query_arguments(parser: argparse.ArgumentParser) -> None:
@@ -153,9 +155,7 @@ def quote(arguments: argparse.Namespace) -> int:
             price = session.sql(text).quote(**session_options.spend_terms(arguments))
             price = price if unknown is None else replace(price, notes=(*price.notes, unknown))
         if arguments.format == "json":
-            affordable = session.budget.affordable
-            left = {"affordable_epsilon": None if affordable is None else float(affordable)}
-            sys.stdout.write(json.dumps(json.loads(price.to_json()) | left, ensure_ascii=False) + "\n")
+            sys.stdout.write(price.to_json() + "\n")
         else:
             _show_quote(terminal(), session, price)
     return 0
@@ -194,11 +194,11 @@ def _compared_caps(lines: tuple[CapLine, ...]) -> Table:
 def _quote_facts(session: Session, quote: Quote) -> list[tuple[str, str]]:
     facts = [cost_of(quote)]
     status, affordable = session.budget.status(), session.budget.affordable
-    if status.used is not None:
-        affordable_note = "" if affordable is None else f"; {largest_question(affordable)}"
-        facts.append(("used so far", f"{percent(status.used, 3)}{allotted_share(status)}{affordable_note}"))
+    if status.used is not None and affordable is not None:
+        used = f"{percent(status.used, 3)}{allotted_share(status)}{left_of(status.budget, affordable)}"
+        facts.append(("used so far", used))
     left_out = None if quote.left_out is None else replace(quote.left_out, lines=())
-    return [*facts, *quote_facts(replace(quote, left_out=left_out))]
+    return [*facts, *quote_facts(replace(quote, left_out=left_out), "command")]
 
 
 def _quote_arguments(parser: argparse.ArgumentParser) -> None:

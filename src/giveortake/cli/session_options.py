@@ -54,16 +54,6 @@ CUSTODIANS = (  # options that a TOML file states instead
 )
 
 
-def largest_question(affordable: Fraction) -> str:
-    """A sentence on the largest question that is left.
-
-    >>> from fractions import Fraction
-    >>> print(largest_question(Fraction(1, 10)), largest_question(Fraction(0)), sep=", ")
-    a question of up to ε = 0.1 is left, nothing is left
-    """
-    return f"a question of up to ε = {decimal(affordable, 3)} is left" if affordable else "nothing is left"
-
-
 def allotted_share(status: BudgetStatus) -> str:
     """The part of a budget that was given to analysts, in parentheses; empty if none was."""
     return f" ({percent(status.given, 3)} given to analysts)" if status.given else ""
@@ -302,12 +292,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "sql", metavar="SQL", help="the question; `-` reads it from standard input, `@PATH` from a file"
     )
     cost = parser.add_argument_group("what the answer may cost (one of them)")
-    cost.add_argument("--epsilon", metavar="E", help="pure ε: Laplace noise; with --delta: Gaussian noise")
+    cost.add_argument("--share", metavar="S", help="a share of the whole budget, such as 5%% or 1/20")
+    cost.add_argument("--margin", metavar="X", help="the least that gives every column at most this margin")
+    cost.add_argument("--epsilon", metavar="E", help="pure ε: Laplace noise; with --delta, the noise is chosen")
     cost.add_argument("--delta", metavar="D", help="goes with --epsilon")
     cost.add_argument("--rho", metavar="R", help="zero-concentrated ρ: Gaussian noise")
     cost.add_argument("--mu", metavar="M", help="Gaussian μ: Gaussian noise")
-    cost.add_argument("--margin", metavar="X", help="the least that gives every column at most this margin")
-    cost.add_argument("--share", metavar="S", help="a share of the whole budget, such as 1/10; the noise is chosen")
     cost.add_argument("--confidence", metavar="P", help="how sure each interval is; 0.95 unless stated")
     cost.add_argument(
         "--confidence-over",

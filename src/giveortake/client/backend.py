@@ -130,6 +130,7 @@ class RemoteLedger:
             spent=amount_of(document["spent"]),
             remaining=amount_of(document["remaining"]),
             share=None if document["share"] is None else Fraction(document["share"]),
+            meter=document["meter"],
             closed=document["closed"],
             given=read_fraction("promise", document["given_exactly"]),
             own=None if document["own"] is None else Fraction(document["own"]),

@@ -184,6 +184,14 @@ def spend_of(
     )
 
 
+def _share(stated: Number) -> Fraction:
+    """A share of a budget, such as "1/20" or "5 %"."""
+    text = stated.strip() if isinstance(stated, str) else ""
+    if text.endswith("%"):
+        return exact.positive("share", text[:-1].strip()) / 100
+    return exact.positive("share", stated)
+
+
 def _epsilon(value: Number) -> Fraction:
     if exact.rational("epsilon", value) <= 0:
         hint = 'epsilon="0.1"; the larger it is, the less noise'
@@ -233,11 +241,11 @@ class Terms:
                 decided[-1],
                 stated_terms[decided[-1]],
                 "decides the spend, and another one was stated: state only one",
-                hint='epsilon="0.1", or margin=50, or share="1/10"',
+                hint='share="5 %", or margin=50, or epsilon="0.1"',
             )
-        share = exact.positive("share", stated_terms["share"]) if "share" in stated_terms else None
+        share = _share(stated_terms["share"]) if "share" in stated_terms else None
         if share is not None and share > 1:
-            raise InvalidParameter("share", stated_terms["share"], "is more than the whole budget", hint='share="1/10"')
+            raise InvalidParameter("share", stated_terms["share"], "is more than the whole budget", hint='share="5 %"')
         sure = Confidence(
             stated_terms.get("confidence", confidence), stated_terms.get("confidence_over", confidence.over)
         )

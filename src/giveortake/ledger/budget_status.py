@@ -49,15 +49,25 @@ class TrialFilter:
 
     @property
     def share(self) -> Fraction:
-        """How much of the budget is used, in the account that has most left."""
+        """How much of the budget is used, in its meter."""
         return self._guard.share
 
-    def cost(self, event: Event, currency: Currency) -> Fraction | None:
-        """What an event by itself costs in a currency; None if it has no price there."""
-        return self._guard.cost(level_event(event, self._level, self._table), currency)
+    @property
+    def meter(self) -> Currency | None:
+        """The currency in which shares of the budget are measured; None if the first charge will fix it."""
+        return self._guard.meter
+
+    @property
+    def meters(self) -> tuple[Currency, ...]:
+        """The meter, or the currencies of which the first charge fixes one."""
+        return self._guard.meters
+
+    def share_of(self, event: Event, meter: Currency | None = None) -> Fraction | None:
+        """How much of the whole budget an event takes by itself, in the meter; None if it has no price there."""
+        return self._guard.share_of(level_event(event, self._level, self._table), meter)
 
     def part_of_rest(self, event: Event) -> Fraction | None:
-        """How large a part of what is left an event would take; None if it does not fit."""
+        """How large a part of what is left in the meter an event would take; None if it does not fit there."""
         return self._guard.part_of_rest(level_event(event, self._level, self._table))
 
     def after(self, event: Event) -> TrialFilter | None:
@@ -85,7 +95,8 @@ class BudgetStatus:
     the whole budget that was given to analysts, whether they have used it or not, and `own` the part that was charged
     for the custodian's own questions: with what is left they add up to 1. An allotment that was set aside and then
     raised, after the custodian's first question, was given twice, and counts so. `spent` and `share` are the filter's,
-    in which an allotment counts as a charge once it is taken from a filter that has begun.
+    in which an allotment counts as a charge once it is taken from a filter that has begun. `share` is measured in the
+    `meter`: of an (ε, δ) budget the currency that the custodian or the first charge fixed.
     """
 
     number: int
@@ -96,6 +107,7 @@ class BudgetStatus:
     spent: Any
     remaining: Any
     share: Fraction | None
+    meter: str | None
     closed: bool
     allotted: bool = False
     allotments: tuple[Guarantee, ...] = ()
@@ -167,6 +179,7 @@ def status_of(transaction: Transaction, level: Level) -> BudgetStatus:
         spent=None if guard is None else guard.spent,
         remaining=None if guard is None else guard.remaining,
         share=None if guard is None else guard.share,
+        meter=None if guard is None or guard.meter is None else guard.meter.name,
         closed=level.closed is not None,
         allotted=level.allotted,
         allotments=tuple(level.allotments.values()),
@@ -212,7 +225,9 @@ class Admission:
     level's budget would be spent or given away once the question is charged; None if it is not admitted. `paid` says
     that there is an answer to exactly this, for which the asker's own levels paid: it is free. What others paid for is
     not told, and what was charged and has no answer is free only under the same key. `waits` says that it is large, and
-    has to be approved first.
+    has to be approved first. `share` is the part of the whole budget that the question takes, in the `meter` that there
+    is afterwards; `ends` the meter that there is now, if the question would end it. `more` is how many more like it fit
+    then, if nothing else is charged.
     """
 
     status: BudgetStatus
@@ -221,6 +236,10 @@ class Admission:
     used_after: Fraction | None
     paid: bool = False
     waits: bool = False
+    share: Fraction | None = None
+    meter: str | None = None
+    ends: str | None = None
+    more: int | None = None
 
 
 def admission(transaction: Transaction, charge: Charge) -> Admission:
@@ -229,13 +248,23 @@ def admission(transaction: Transaction, charge: Charge) -> Admission:
     level = deciding(transaction, dataset, analyst)
     trial = trial_of(transaction, level, transaction.state.dataset_for(dataset, analyst))
     after = None if trial is None else trial.after(event)
+    paid = reservations.is_answered(transaction, charge)
+    then = trial if after is None or paid else after
+    meter = None if then is None else then.meter
+    share = None if then is None else then.share_of(event)
+    is_changed = trial is not None and trial.meter not in {None, meter}
+    part = None if then is None else then.part_of_rest(event)
     return Admission(
         status_of(transaction, level),
         admits(transaction, event, dataset=dataset, analyst=analyst),
         reservations.profiles(transaction, dataset, analyst, charge.version),
         None if after is None else used_of(level, after.share),
-        reservations.is_answered(transaction, charge),
+        paid,
         reservations.would_wait(transaction, charge),
+        None if share is None or share > 1 else share,
+        None if meter is None else meter.name,
+        trial.meter.name if is_changed and trial is not None and trial.meter is not None else None,
+        None if part == 0 else 0 if part is None else int(1 / part),
     )
 
 

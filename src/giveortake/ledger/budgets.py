@@ -32,7 +32,7 @@ from math import ceil, isqrt
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from giveortake import codec
-from giveortake.accounting.filters import ApproxDPFilter
+from giveortake.accounting.filters import ApproxDPFilter, meter_fixed_by
 from giveortake.accounting.filters import filter as filter_of
 from giveortake.accounting.pricing import Epsilon
 from giveortake.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, LedgerMismatch, Unprovable
@@ -54,7 +54,7 @@ from giveortake.privacy import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from giveortake.accounting.filters import Filter
+    from giveortake.accounting.filters import Filter, Meter
     from giveortake.ledger.chain.chain import Transaction
     from giveortake.ledger.chain.state import Level, State
     from giveortake.privacy.events import Event
@@ -200,11 +200,11 @@ def unallotted(budget: ApproxDP, allotments: Iterable[Guarantee]) -> tuple[Fract
     return epsilon, delta
 
 
-def filter_of_rest(budget: ApproxDP, allotments: Iterable[Guarantee]) -> Filter:
-    """A new filter for the part of a budget that is not granted."""
+def filter_of_rest(budget: ApproxDP, allotments: Iterable[Guarantee], meter: Meter | None = None) -> Filter:
+    """A new filter for the part of a budget that is not granted, with the meter that the custodian fixed."""
     epsilon, delta = unallotted(budget, allotments)
     if delta:
-        return filter_of(replace(budget, epsilon=epsilon, delta=delta))
+        return filter_of(replace(budget, epsilon=epsilon, delta=delta), meter=meter if epsilon else None)
     if epsilon:
         return filter_of(PureDP(epsilon, unit=budget.unit, neighbours=budget.neighbours))
     nothing = replace(budget, epsilon=Fraction(0))
@@ -360,7 +360,7 @@ def _taken(transaction: Transaction, level: Level, number: int, counted: Guarant
     if isinstance(level.budget, ApproxDP):
         unallotted(level.budget, all_counted)
         if not level.charged:
-            guard = filter_of_rest(level.budget, all_counted)
+            guard = filter_of_rest(level.budget, all_counted, meter_fixed_by(level.initial))
             unspent = plain("filter", guard.snapshot())
             return {"rest": codec.write(guard.budget), "filter": unspent}, guard
     event = restated(counted)
@@ -435,8 +435,12 @@ def change_budget(transaction: Transaction, level: Level, budget: Guarantee | Sp
 
 def _unspent(level: Level, promise: Guarantee) -> tuple[Filter, bool]:
     """A filter for a promise, with nothing charged yet, and whether what was granted is set aside from it."""
-    set_aside = bool(level.allotments) and isinstance(promise, ApproxDP)
-    return filter_of_rest(promise, level.allotments.values()) if set_aside else filter_of(promise), set_aside  # type: ignore[arg-type]  # (approximate)
+    if not isinstance(promise, ApproxDP):
+        return filter_of(promise), False
+    meter = meter_fixed_by(level.initial) if promise.epsilon else None
+    if level.allotments:
+        return filter_of_rest(promise, level.allotments.values(), meter), True
+    return filter_of(promise, meter=meter), False
 
 
 def _least(level: Level, own: list[Event]) -> Guarantee:

@@ -18,6 +18,7 @@ from giveortake.ledger.ledger import Ledger
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from giveortake.accounting.filters import Meter
     from giveortake.exact import Number
 
 
@@ -34,9 +35,10 @@ class LedgerLocation:
     `ledger` is a path, the URL of a database, or an open ledger. `mark` is the path of its high-water mark, if that is
     not in the state folder (`$GIVEORTAKE_STATE`, or the user's own). If the ledger has a population already,
     `population` says that the table is about the same people, and `new_population` that it is about others. `failures`
-    is how many questions may run out of memory or time before the custodian has to look, 3 unless stated. `spool` is
-    the folder of answers with very many groups, beside the ledger unless stated. `owner_confirms`, which is recorded,
-    says why a table may have a second budget. `by` is who protects it, for the ledger.
+    is how many questions may run out of memory or time before the custodian has to look, 3 unless stated. `meter` is
+    the currency in which shares of an (ε, δ) budget are measured: "epsilon", "mu" or "renyi". `spool` is the folder of
+    answers with very many groups, beside the ledger unless stated. `owner_confirms`, which is recorded, says why a
+    table may have a second budget. `by` is who protects it, for the ledger.
 
     >>> at("visits.ledger", population="patients").path
     'visits.ledger'
@@ -48,6 +50,7 @@ class LedgerLocation:
     population: str | None = None
     new_population: str | None = None
     failures: Number | None = None
+    meter: Meter | None = None
     owner_confirms: str | None = None
     by: str | None = None
     spool: str | os.PathLike[str] | None = None

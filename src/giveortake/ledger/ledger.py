@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from types import TracebackType
 
+    from giveortake.accounting.filters import Meter
     from giveortake.ledger.approvals import Approval
     from giveortake.ledger.chain.chain import Chain, Transaction
     from giveortake.ledger.chain.entries import Entry
@@ -98,6 +99,7 @@ class Ledger:
         analysts: registration.Analysts | None = None,
         failures: int | None = None,
         questions: int | None = None,
+        meter: Meter | None = None,
         by: str | None = None,
     ) -> BudgetStatus:
         """Register the people protected and their budget, or check that they are registered exactly so.
@@ -105,7 +107,8 @@ class Ledger:
         `analysts` is "allotted" unless said otherwise: each has a budget of their own, taken from this one when it is
         granted, and nothing that one is told depends on another. "pooled" analysts draw from this budget together, so
         that each can see from what is left and what is refused how much the others have spent.
-        `failures` and `questions` bound the custodian's own questions, as they do an analyst's.
+        `failures` and `questions` bound the custodian's own questions, as they do an analyst's, and `meter` is the
+        currency in which shares of an (ε, δ) budget are measured, as there.
         """
         with self._administering(by) as transaction:
             registration.population(
@@ -117,6 +120,7 @@ class Ledger:
                 analysts=analysts,
                 failures=failures,
                 questions=questions,
+                meter=meter,
             )
         return self._status(lambda state: state.population(name))
 
@@ -165,6 +169,7 @@ class Ledger:
         new_population: str | None = None,
         owner_confirms: str | None = None,
         failures: int | None = None,
+        meter: Meter | None = None,
         declared: bool = True,
         by: str | None = None,
     ) -> Registered:
@@ -177,8 +182,8 @@ class Ledger:
         with self._administering(by) as transaction:
             people = people_of(transaction.state, name, population, new_population, first=first)
             if people in transaction.state.populations:
-                failures = None  # what was said first holds
-            registration.population(transaction, people, budget, unit, None, failures=failures)
+                failures = meter = None  # what was said first holds
+            registration.population(transaction, people, budget, unit, None, failures=failures, meter=meter)
         with self._administering(by) as transaction:  # the people are there now, and nobody else can take their name
             terms = {"protected": unit, "domains": domains, "declared": declared}
             return put(transaction, name, people, fingerprint=fingerprint, owner_confirms=owner_confirms, terms=terms)
@@ -226,6 +231,7 @@ class Ledger:
         approval_above: Guarantee | None = None,
         failures: int | None = None,
         questions: int | None = None,
+        meter: Meter | None = None,
         by: str | None = None,
     ) -> BudgetStatus:
         """Let an analyst ask these data sets, within one budget for all of them together.
@@ -233,10 +239,12 @@ class Ledger:
         It is an allotment: taken from the people's budget now and whole, and from then on the analyst's own, whatever
         others ask (`analysts="pooled"` people have caps instead, or none). `failures` is how many of their questions
         may fail before the custodian has to look, 3 unless stated, and `questions` how many they may ask at all.
+        `meter` is the currency in which shares of an (ε, δ) budget are measured: "epsilon" (Laplace noise), "mu"
+        (Gaussian noise) or "renyi" (everything has a price in it); unless stated, their first question fixes it.
         """
         with self._administering(by) as transaction:
             names = registration.analyst(
-                transaction, name, datasets, budget, approval_above, failures=failures, questions=questions
+                transaction, name, datasets, budget, approval_above, failures=failures, questions=questions, meter=meter
             )
         return self._status(lambda state: state.grants[name, names].level)
 

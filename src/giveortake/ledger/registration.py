@@ -10,6 +10,7 @@ from unicodedata import normalize
 
 from giveortake import codec
 from giveortake.accounting.filters import filter as filter_of
+from giveortake.accounting.filters import meter_fixed_by
 from giveortake.errors import AccessDenied, InvalidParameter, LedgerMismatch, NotFound, SameTable
 from giveortake.exact import whole
 from giveortake.ledger.budgets import promise_text, protecting, take
@@ -21,7 +22,7 @@ from giveortake.privacy.guarantee import checked_unit
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from giveortake.accounting.filters import Filter
+    from giveortake.accounting.filters import Filter, Meter
     from giveortake.ledger.chain.chain import Transaction
     from giveortake.ledger.chain.state import Level, State
 
@@ -151,10 +152,14 @@ def population(
     analysts: Analysts | None = None,
     failures: int | None = None,
     questions: int | None = None,
+    meter: Meter | None = None,
 ) -> None:
     """Register the people protected, or check that they are registered with these terms."""
     registered = transaction.state.populations.get(named("population", name))
-    if registered is not None and (budget, protected, approval_above, analysts, failures, questions) == (None,) * 6:
+    if (
+        registered is not None
+        and (budget, protected, approval_above, analysts, failures, questions, meter) == (None,) * 7
+    ):
         return
     if budget is None:
         if registered is None:
@@ -168,7 +173,7 @@ def population(
     content: dict[str, Json] = {"name": name, **_capped(budget, approval_above, unit)}
     allowance = _allowance(failures, questions)
     if registered is not None:
-        terms = {"analysts": analysts, **allowance}
+        terms = {"analysts": analysts, "meter": meter, **allowance}
         _same(
             transaction,
             registered,
@@ -177,7 +182,7 @@ def population(
         )
     else:
         content |= {"analysts": analysts or "allotted", "failures": FAILURES, **allowance}
-        _add(transaction, "population", content, budget, unit)
+        _add(transaction, "population", content, budget, unit, meter=meter)
 
 
 def dataset(
@@ -291,6 +296,7 @@ def analyst(
     *,
     failures: int | None = None,
     questions: int | None = None,
+    meter: Meter | None = None,
 ) -> tuple[str, ...]:
     """Let an analyst ask some data sets of one population: within an allotment, or, where all are pooled, one cap."""
     state = transaction.state
@@ -322,13 +328,14 @@ def analyst(
                 f"{name} already has an allotment of {promise_text(allotment)}",
                 hint="change it (`giveortake admin budget change`), or choose another name",
             )
-        _same(transaction, grant.level, content | allowance, "analyst")
+        metered: dict[str, Json] = {} if meter is None else {"meter": meter}
+        _same(transaction, grant.level, content | allowance | metered, "analyst")
         return names
     content |= {"failures": FAILURES, **allowance}
     filters: dict[int, Filter] = {}
     if above.allotted:
         content["above"], filters = _allotment(transaction, budget, above, names)
-    _add(transaction, "analyst", content, budget, above.unit, above=filters)
+    _add(transaction, "analyst", content, budget, above.unit, above=filters, meter=meter)
     return names
 
 
@@ -424,10 +431,13 @@ def _add(
     unit: Unit,
     *,
     above: Mapping[int, Filter] | None = None,
+    meter: Meter | None = None,
 ) -> None:
     filters = dict(above or {})
+    if meter is not None and budget is None:
+        raise InvalidParameter("meter", meter, "measures shares of a budget, and none is stated", hint="state budget=")
     if budget is not None:
-        guard = filter_of(protecting("budget", budget, unit))
+        guard = filter_of(protecting("budget", budget, unit), meter=meter)
         content["filter"] = plain("filter", guard.snapshot())  # what the promise was from the beginning
         filters[transaction.next_number()] = guard
     transaction.add(kind, content, filters)
@@ -447,7 +457,7 @@ def _same(
         first["domains"] = registered.domains  # they may have been declared since
     first["budget"] = None if level.budget is None else codec.write(level.budget)  # these may have been changed
     first["approval_above"] = None if level.approval is None else codec.write(level.approval)
-    first |= {"failures": level.failures, "questions": level.questions}
+    first |= {"failures": level.failures, "questions": level.questions, "meter": meter_fixed_by(level.initial)}
     for field, value in content.items():
         if field not in ignore and canonical(first.get(field)) != canonical(value):
             if field == "domains":

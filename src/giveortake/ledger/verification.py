@@ -278,9 +278,12 @@ class Replay:
         event = event_from_dict(deduction["event"])
         if event != restated(counted):
             raise LedgerDamaged("an allotment was charged as something else", hint=RESTORE)
+        if number not in level.granted:
+            self.guards[level.number].charge(event)
+            return
         granted = {grant: event_from_dict(text) for grant, text in level.granted.items()} | {number: event}
         guard = filter_of(level.guarded, snapshot=level.initial)  # type: ignore[arg-type]  # (it has a budget)
-        for charge in (*granted.values(), *self._charged.get(level.number, ())):
+        for charge in (*granted.values(), *self._charged.get(level.number, ())):  # as the ledger did: the first counts
             guard.charge(charge)
         self.guards[level.number] = guard
 

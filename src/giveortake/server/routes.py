@@ -277,13 +277,14 @@ AMOUNT = object_of("words", words=TEXT, exactly=maybe(TEXT))
 NUMBER_OF_BUDGET: Schema = {"type": ["number", "null"]}
 STANDING: Schema = {
     "type": "object",
-    "required": ["level", "budget", "spent", "remaining", "share", "affordable"],
+    "required": ["level", "budget", "spent", "remaining", "share", "meter", "affordable"],
     "properties": {
         "level": TEXT,
         "budget": maybe(TEXT),
         "spent": AMOUNT,
         "remaining": AMOUNT,
         "share": {"type": ["number", "null"]},
+        "meter": {**maybe(TEXT), "description": "the currency in which `share` is measured, in words"},
         "given": {**NUMBER_OF_BUDGET, "description": "the part of the budget that was given to analysts"},
         "own": {**NUMBER_OF_BUDGET, "description": "the part that the asker's own questions have spent"},
         "affordable": {"type": ["number", "null"]},

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Budget:
     """A budget as it is now: `granted`, `spent` and `left`, by the filter that guards it.
 
-    It is an analyst's own, else that of the population. An (ε, δ) budget is guarded by a race of several sums: what is
-    left of it is no single number, and `used` is the part of it that is used.
+    It is an analyst's own, else that of the population. An (ε, δ) budget is guarded by a race of several sums, of which
+    no single number is left: `used` is the part of it that is used in one of them, the `meter`.
     """
 
     def __init__(self, mechanism: InteractiveMechanism) -> None:
@@ -49,8 +49,13 @@ class Budget:
 
     @property
     def used(self) -> Fraction | None:
-        """The part of it that is used."""
+        """The part of it that is used, in its meter."""
         return self.status().share
+
+    @property
+    def meter(self) -> str | None:
+        """The currency in which shares of it are measured, such as "sum of ε"; None if the first charge will fix it."""
+        return self.status().meter
 
     @property
     def given(self) -> Fraction:
@@ -78,11 +83,9 @@ class Budget:
             return [("budget", "its ledger is closed")]
         facts = [("granted", str(self.granted))]
         if status.share is not None:
-            facts.append(("spent", f"{exact.percent(status.share, 3)}"))
-        facts.append(("left", str(status.remaining) if left else "nothing"))
-        if left:
-            facts.append(("a next request may cost", f"a pure ε of up to {exact.decimal(left, 3)}"))
-        return facts
+            meter = "" if status.meter is None else f" ({status.meter})"
+            facts.append(("used", f"{exact.percent(status.share, 3)}{meter}"))
+        return [*facts, ("left", str(status.remaining) if left else "nothing")]
 
     def __repr__(self) -> str:
         return "\n".join(["Budget", *(f"  {name}: {text}" for name, text in self._facts())])

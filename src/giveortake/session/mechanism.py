@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 from giveortake.caching import Cache
 from giveortake.compile.measurement import needed_caps, prepared
 from giveortake.errors import AccessDenied, BudgetExceeded, LedgerMismatch, NotFound, QueryRefused
+from giveortake.exact import percent
 from giveortake.privacy import ApproxDP
 from giveortake.session.pricing import price
 from giveortake.session.quotes import Quote
-from giveortake.session.refusals import no_price, no_share, share_of_budget
+from giveortake.session.refusals import no_price, no_share
 from giveortake.session.steps import steps_of, stored_steps
 
 if TYPE_CHECKING:
@@ -190,11 +191,12 @@ class InteractiveMechanism:
         bound.require_runnable(priced.measurement)
         charge = priced.charge()
         admission = self.ledger.admission(charge)
-        share = share_of_budget(self.budget, charge.event)
+        share, meter = admission.share, admission.meter
         own = bound.quoted(priced, terms, admission)
         notes = (
             *no_price(share, self.budget, charge.event, *([] if bound.instead is None else [bound.instead])),
-            *([] if priced.refusal is None else [priced.refusal]),
+            *([] if priced.refusal is None else [priced.refusal, *([] if priced.hint is None else [priced.hint])]),
+            *([] if admission.ends is None else [_ends_meter(admission)]),
             *own.pop("notes", ()),
         )
         is_paid = priced.refusal is None and (admission.paid or self._is_known_by_key(bound, charge))
@@ -210,6 +212,8 @@ class InteractiveMechanism:
             paid=is_paid,
             approval=admission.waits and not is_paid,
             used_after=_used_after(admission),
+            meter=meter,
+            more=admission.more if admission.admitted or is_paid else None,
             notes=notes,
             **own,
         )
@@ -267,7 +271,7 @@ class InteractiveMechanism:
 
         def reserve() -> Reservation:
             if priced.refusal is not None:
-                raise no_share(self, priced.spend, priced.refusal)
+                raise no_share(self, priced.spend, priced.refusal, priced.hint)
             try:
                 own_key = bound.key(key, charge)
                 return self.reserve(charge if own_key is None else replace(charge, key=own_key))
@@ -365,6 +369,15 @@ class InteractiveMechanism:
     def admits(self, event: Event) -> bool:
         """Whether every level would admit an event now."""
         return self.ledger.admits(event, dataset=self.dataset, analyst=self.analyst)
+
+
+def _ends_meter(admission: Admission) -> str:
+    """A note if a charge would end the meter: it is told before it happens."""
+    used = "" if admission.used_after is None else f", of which {percent(admission.used_after, 3)} is used then"
+    return (
+        f"this ends the {admission.ends}, the meter of this budget: from then on shares are measured in the "
+        f"{admission.meter}{used}"
+    )
 
 
 def _used_after(admission: Admission) -> Fraction | None:

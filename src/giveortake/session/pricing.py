@@ -3,17 +3,24 @@
 - The least spend that reaches a margin: decided before any row is read, and never adjusted afterwards.
 - Choose Laplace or Gaussian noise, and how much of it, where only a margin or a share of the budget is stated.
 
-A share. Of every account of the filter that guards the budget (of a race: every contestant) and of either noise, take
-the spend that costs, in that account's currency, the share of its limit. Of these spends, those count which raise the
-*used part* of the budget by no more than the share; the used part is what `standing.share` tells: that of the account
-which has most left. The one with the narrowest intervals is spent.
+A share is measured in the *meter* of the filter that guards the budget: of a race, the contestant that the custodian
+or the first charge fixed; of a sum, the sum. Of either noise, the spend is taken that costs the share of the meter's
+limit, and of these the one with the narrowest intervals. Where the first charge is still to fix the meter, all
+contestants are tried, and the one that gives the narrowest intervals becomes it.
+
+A share or a margin ends a meter only where nobody loses by it: if no noise of the question has a price in the meter,
+and no more of the contestant that becomes the meter was used than of the one that ends. Otherwise it is refused, with
+the spend that would pay for it.
 
 Theorem: shares that add up to at most one fit a fresh budget, whatever questions they are spent on, in whatever order
-and with whatever noise. Proof: let u be the used part before a share s. Of a race, u = used/limit of some live
-contestant j; the spend that costs s of that limit leaves it at u + s, and if that is at most 1, then j stays alive and
-the used part is at most u + s. So a spend that counts exists while u + s ≤ 1, and by induction the used part is at most
-the sum of the shares. Of a sum filter u is the greatest used/limit, and the least of the spends raises none of them by
-more than s. ∎ If u + s > 1 the question is refused: a budget that ten shares of a tenth have used has no eleventh.
+and with whatever noise that has a price in the meter, and each raises the used part by at most itself. Proof: a spend
+of share s costs at most s of the meter's limit, also if it is the first charge, which fixes the contestant in which it
+costs least. Prices add up there, so while the shares add up to at most one the meter admits them and stays alive, and
+with it the race (`ApproxDPFilter`); the δ for finding keys is the same share of the pot. ∎ Laplace noise has a price in
+every meter, Gaussian noise in all but the sum of ε, and a run in ρ only in Rényi divergences.
+
+An (ε, δ) that is stated asks for Gaussian noise. Laplace noise at the same ε keeps that promise too: it is taken where
+it is narrower and costs no more of the meter, and offered where it costs more.
 
 Everything here is decided by the question, the budget and earlier charges of the same level, before any row is read.
 A spend that the asker paid for before is taken again, at no cost, even if another would be chosen now.
@@ -22,19 +29,20 @@ A spend that the asker paid for before is taken again, at no cost, even if anoth
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, final
+from itertools import chain, product
+from typing import TYPE_CHECKING, Any
 
 from giveortake import exact
 from giveortake.accounting.pricing import Divergence, Epsilon, Rho
 from giveortake.errors import BudgetExceeded, InvalidParameter
-from giveortake.exact import decimal, percent
+from giveortake.exact import decimal, decimal_down, percent
 from giveortake.session.refusals import NO_PRICE, WITHOUT_DELTA
 from giveortake.session.requests import Priced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from giveortake.accounting.pricing import Currency
     from giveortake.compile import Spend, Terms
@@ -57,7 +65,10 @@ def price(bound: Bound[Any], terms: Terms) -> Priced[Any]:
         return _by_share(bound, terms, bound.mechanism.trial())
     if terms.spend is None:
         raise InvalidParameter("epsilon", None, "is missing: say what the answer may cost", hint=bound.hint)
-    return Priced(bound, bound.at(terms.spend))
+    pure = bound.pure(terms.spend)
+    if pure is None:
+        return Priced(bound, bound.at(terms.spend))
+    return _by_pair(bound, terms, pure, bound.mechanism.trial())
 
 
 def amount_of(spend: Spend) -> Fraction:
@@ -126,79 +137,110 @@ def _by_margin(bound: Bound[Any], terms: Terms, trial: TrialFilter) -> Priced[An
     parts = [(trial.part_of_rest(bound.event(priced.measurement)), priced) for priced in candidates]
     fitting = sorted(((part, priced) for part, priced in parts if part is not None), key=lambda pair: pair[0])
     if not fitting:
-        return candidates[0]
+        return _ending(trial, candidates) or candidates[0]
     part, best = fitting[0]
     if len(candidates) == 1:
         return best
     reason = f"these margins take {percent(part, 3)} of what is left of the budget with it"
     if len(fitting) == 1:
-        return replace(best, why=f"{_noise(best)}: {reason}; {_other_noise(best)} does not fit")
+        return replace(best, why=f"{_noise(best)}: {reason}; {_other_noise(best)} {_does_not_fit(trial)}")
     return replace(best, why=f"{_noise(best)}: {reason}, and {percent(fitting[1][0], 3)} with {_other_noise(best)}")
+
+
+def _by_pair(bound: Bound[Any], terms: Terms, pure: Spend, trial: TrialFilter) -> Priced[Any]:
+    """Price an (ε, δ): with Laplace noise at its ε where that is narrower and no dearer in the meter."""
+    assert terms.spend is not None  # noqa: S101 (asked only then)
+    stated, laplace = Priced(bound, bound.at(terms.spend)), Priced(bound, bound.at(pure))
+    if _is_paid(stated):
+        return stated
+    widths = [bound.width(priced.measurement, terms) for priced in (stated, laplace)]
+    if widths[1] >= widths[0]:
+        return stated
+    ratio = f"intervals are {100 * (1 - widths[1] / widths[0]):.0f} % narrower"
+    own, other = (trial.share_of(bound.event(priced.measurement)) for priced in (stated, laplace))
+    if other is not None and (own is None or other <= own):
+        return replace(laplace, why=f"Laplace noise, which keeps this (ε, δ) and costs no more: {ratio}")
+    return stated
 
 
 def _by_share(bound: Bound[Any], terms: Terms, trial: TrialFilter) -> Priced[Any]:
     """Price a share of the budget: with the kind of noise that makes narrower intervals."""
-    assert terms.share is not None  # noqa: S101 (asked only then)
-    options = list(_options(bound, terms, trial))
-    paid = next((option.priced for option in options if _is_paid(option.priced)), None)
+    share = terms.share
+    assert share is not None  # noqa: S101 (asked only then)
+    kinds = bound.kinds(terms, trial)
+    options = list(_options(bound, share, kinds, trial, trial.meters))
+    ended = [account.currency for account in trial.accounts if not account.alive]
+    earlier = _options(bound, share, kinds, trial, ended)  # which may have been the meter when this was asked before
+    paid = next((priced for priced, _ in chain(options, earlier) if _is_paid(priced)), None)
     if paid is not None:
         return _priced_before(paid)
-    left = max(Fraction(0), 1 - trial.share)
-    affordable = [option for option in options if option.used is not None and option.used <= trial.share + terms.share]
+    unpriced = not options
+    if unpriced:
+        living = [account.currency for account in trial.accounts if account.alive]
+        options = list(_options(bound, share, kinds, trial, living))
     if not options:
         raise BudgetExceeded(NO_PRICE, cost=None, remaining=trial.share, hint=bound.instead or WITHOUT_DELTA)
-    if left < terms.share or not affordable:
-        least = min(options, key=lambda option: option.cost).priced
-        refusal = f"share = {decimal(terms.share)} of the budget is not left: {percent(left, 3)} of it is"
-        return replace(least, refusal=refusal)
-    by_amount = sorted(affordable, key=lambda option: option.amount)
-    greatest = {option.priced.spend.is_pure: option for option in by_amount}  # of each noise
-    if len(greatest) == 1 and len(bound.kinds(terms, trial)) == 1:
-        return next(iter(greatest.values())).priced
-    widths = {option: bound.width(option.priced.measurement, terms) for option in greatest.values()}
-    best, *others = sorted(widths, key=lambda option: widths[option])
-    noise, other_noise = _noise(best.priced), _other_noise(best.priced)
-    if others:
-        narrower = 100 * (1 - widths[best] / widths[others[0]])
-        why = f"{noise}: at this share intervals are {narrower:.0f} % narrower than with {other_noise}"
-    elif all(option.priced.spend.is_pure for option in options):
-        return best.priced
-    else:
-        why = f"{noise}: {other_noise} would use more than this share of what is left"
-    return replace(best.priced, why=why)
+    by_amount = [priced for priced, _ in sorted(options, key=lambda option: option[1])]
+    left = max(Fraction(0), 1 - trial.share)
+    if left < share:
+        refusal = f"share = {decimal(share)} of the budget is not left: {percent(left, 3)} of it is"
+        return replace(by_amount[-1], refusal=refusal)
+    if unpriced:
+        return _ending(trial, reversed(by_amount)) or by_amount[-1]
+    by_kind = {priced.spend.is_pure: priced for priced in by_amount}  # the greatest of each
+    if len(by_kind) == 1:
+        (only,) = by_kind.values()
+        if len(kinds) == 1 or len(trial.accounts) == 1 or trial.meter is None:
+            return only
+        reason = f"{_other_noise(only)} has no price in the {trial.meter.name}, the meter of this budget"
+        return replace(only, why=f"{_noise(only)}: {reason}")
+    widths = {pure: bound.width(priced.measurement, terms) for pure, priced in by_kind.items()}
+    best = by_kind[widths[True] <= widths[False]]
+    narrower = 100 * (1 - min(widths.values()) / max(widths.values()))
+    why = f"{_noise(best)}: at this share intervals are {narrower:.0f} % narrower than with {_other_noise(best)}"
+    return replace(best, why=why)
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class _Option:
-    """A possible spend: its amount, its cost in the account it was made for, and the used part after it."""
+def _options(
+    bound: Bound[Any], share: Fraction, kinds: Iterable[Spend], trial: TrialFilter, meters: Iterable[Currency]
+) -> Iterator[tuple[Priced[Any], Fraction]]:
+    """For each meter and each kind of noise, the spend that takes the share, with its amount."""
+    limits = {account.currency: account.limit for account in trial.accounts}
+    for meter, kind in product(meters, kinds):
 
-    priced: Priced[Any]
-    amount: Fraction
-    cost: Fraction
-    used: Fraction | None
+        def cost(amount: Fraction, meter: Currency = meter, kind: Spend = kind) -> Fraction | None:
+            return trial.share_of(bound.event_at(spend_of_kind(kind, amount)), meter)
+
+        guess = first_guess(meter, share * limits[meter], pure=kind.is_pure)
+        guess = guess if kind.rho is None else _short(float(guess) ** 2 / 2)
+        amount = greatest_amount(cost, share, guess) if guess else None
+        if amount is not None:
+            yield Priced(bound, bound.at(spend_of_kind(kind, amount))), amount
 
 
-def _options(bound: Bound[Any], terms: Terms, trial: TrialFilter) -> Iterator[_Option]:
-    """For each account and each kind of noise, the spend that costs the share of the account's limit."""
-    share = terms.share or Fraction(0)
-    seen = set()
-    for account in trial.accounts:
-        for kind in bound.kinds(terms, trial):
-            target = share * account.limit
+def _does_not_fit(trial: TrialFilter) -> str:
+    return "does not fit" if trial.meter is None else f"does not fit the {trial.meter.name}, the meter of this budget"
 
-            def cost(amount: Fraction, currency: Currency = account.currency, kind: Spend = kind) -> Fraction | None:
-                return trial.cost(bound.event_at(spend_of_kind(kind, amount)), currency)
 
-            guess = first_guess(account.currency, target, pure=kind.is_pure)
-            guess = guess if kind.rho is None else _short(float(guess) ** 2 / 2)
-            amount = greatest_amount(cost, target, guess) if target else None
-            if amount is None or (amount, kind.is_pure) in seen:
-                continue
-            seen.add((amount, kind.is_pure))
-            spend = spend_of_kind(kind, amount)
-            after = trial.after(bound.event_at(spend))
-            yield _Option(Priced(bound, bound.at(spend)), amount, target, None if after is None else after.share)
+def _ending(trial: TrialFilter, candidates: Iterable[Priced[Any]]) -> Priced[Any] | None:
+    """A spend that does not fit the meter: taken if nobody loses, else refused and offered; None if none is admitted.
+
+    Nobody loses if no more of the contestant that becomes the meter was used than of the one that ends.
+    """
+    offered = None
+    for priced in candidates:
+        event = priced.bound.event(priced.measurement)
+        after = trial.after(event)
+        if after is None or trial.meter is None:
+            continue
+        if after.share <= trial.share + (after.share_of(event) or 0):
+            return priced
+        name = next(name for name in ("epsilon", "rho", "mu") if getattr(priced.spend, name) is not None)
+        amount = decimal_down(getattr(priced.spend, name), 4)
+        refusal = f"it does not fit the {trial.meter.name}, the meter of this budget, and would end it"
+        hint = f'{name}="{amount}" ends it: {percent(after.share, 3)} of the budget is used then'
+        offered = offered or replace(priced, refusal=refusal, hint=hint)
+    return offered
 
 
 def _is_paid(priced: Priced[Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Proposals of spends: how much to begin with, about the same noise in another currency, and what narrows an interval.
+"""Proposals of spends: about the same noise in another currency, and what narrows an interval.
 
 They are rounded, and promise nothing: a quote prices what is proposed.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, final
 
-from giveortake.exact import decimal, decimal_down, decimal_up, sqrt_down, sqrt_up
+from giveortake.exact import decimal_down, decimal_up, sqrt_down, sqrt_up
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 Currency: TypeAlias = str  # "epsilon", "approximate" (ε with a δ), "rho" or "mu"
 
 _USUAL_DELTA = Fraction(1, 10**9)
-_FIRST = Fraction(1, 8)  # of the width that all that is left would buy
 _LEAST = Fraction(1, 1000)  # an ε below which nothing is proposed
 _WORTH = Fraction(9, 10)  # of a width: what narrows it less is not proposed
 
@@ -63,18 +62,6 @@ def greatest_spend(
 def rounded(spend: Fraction | None) -> Fraction | None:
     """A greatest spend in few digits, rounded down; None if it is unknown, or buys nothing."""
     return None if spend is None or spend < _LEAST else Fraction(decimal_down(spend, 3))
-
-
-def first_spend(
-    budget: Guarantee | None, *, remaining: Fraction | None, affordable: Fraction | None
-) -> tuple[Currency, Fraction] | None:
-    """A round spend of about an eighth of what is left, in the budget's own currency; None if nothing is left."""
-    own: Currency = "rho" if isinstance(budget, ZCDP) else "mu" if isinstance(budget, GaussianDP) else "epsilon"
-    if (left := greatest_spend(budget, own, remaining=remaining, affordable=affordable)) is None:
-        own, left = "epsilon", affordable
-    if left is None or left < (_LEAST if own == "epsilon" else Fraction(1, 10**30)):
-        return None
-    return own, Fraction(decimal(left * (_FIRST**2 if own == "rho" else _FIRST), 1))
 
 
 def needed(paid: Fraction, currency: Currency, part: Fraction, *, refines: bool) -> Fraction:

@@ -257,6 +257,7 @@ def protect(
             new_population=location.new_population,
             owner_confirms=location.owner_confirms,
             failures=location.failures,
+            meter=location.meter,
             declared=bool(declared_domains),
             by=location.by,
             owned=shared is None,

@@ -14,7 +14,7 @@ from giveortake.answers.terms import Caps, Confidence, LeftOut
 from giveortake.errors import InvalidParameter
 from giveortake.privacy import Guarantee
 from giveortake.session.refusals import unfitting
-from giveortake.session.render import ASKED_BEFORE, WAITS, quote_page, shown_margin
+from giveortake.session.render import ASKED_BEFORE, WAITS, more_like_it, quote_page, shown_margin
 
 if TYPE_CHECKING:
     import os
@@ -29,6 +29,45 @@ _SHOWN = 12  # lines of the table in a text
 @final
 @codec.complete
 @dataclass(frozen=True, slots=True)
+class Alternative:
+    """A better way to ask at no more of the budget: the arguments that take it, and the margin of a column with it.
+
+    A spend among the `terms` replaces the one that was stated. `domains` are for the custodian to declare, a `workload`
+    is asked by `s.workload`. `now` is the margin without it, and `narrower` by which part intervals are; `share` is
+    what it takes of the budget, if that is more.
+    """
+
+    terms: Mapping[str, str]
+    column: str | None
+    margin: int | float | None
+    now: int | float | None
+    narrower: float
+    share: Fraction | None = None
+
+    def __str__(self) -> str:
+        arguments = ", ".join(map(_argument, self.terms, self.terms.values()))
+        without = ", without δ" if "epsilon" in self.terms else ""
+        price = "" if self.share is None else f", at {exact.percent(self.share, 3)} of the budget"
+        cut = "; it cuts nothing more where a person has one row in a group" if "rows_per_group" in self.terms else ""
+        return f"{arguments}{without}: {self.margins}{price}{cut}"
+
+    @property
+    def margins(self) -> str:
+        """What it would be instead of what it is."""
+        if self.margin is None or self.now is None:
+            return f"intervals are {100 * self.narrower:.0f} % narrower"
+        return f"{self.column} {shown_margin(self.margin)} instead of {shown_margin(self.now)}"
+
+
+def _argument(name: str, text: str) -> str:
+    if name == "workload":
+        return f"s.workload({json.dumps(text)})"
+    return f"{name}={text}" if name == "domains" or text.isdigit() else f'{name}="{text}"'
+
+
+@final
+@codec.complete
+@dataclass(frozen=True, slots=True)
 class Quote:
     """The price of a request, the margins of its answer, what would remain, and what would make it cheaper.
 
@@ -36,12 +75,13 @@ class Quote:
     the number of rows. `lines` is a table of what is measured where one number a column does not tell it: a line for
     each table of a workload, period of a counter, or pass of a fit. `facts` has further numbers of its kind.
 
-    `share` is how much of a fresh budget it takes, `used_after` how much of this one would be used then; `admitted`
+    `share` is how much of the whole budget it takes, in its `meter`, the currency in which shares of it are measured;
+    `used_after` is how much would be used then, and `more` how many more questions like this one would fit. `admitted`
     says whether it would be answered now: the budget pays for it, or it was `paid` for before, by the same asker at
     this price, and is free. `approval` says that the custodian has to approve it first. `spans` says how wide the
     bounds of a mean are: no margin of it is wider. `left_out` is what the caps leave out of the table, as far as a
     profile tells, and what other caps would; `worthless` a sentence if the answer would say nothing, and `doubt` one if
-    nothing is known that tells.
+    nothing is known that tells. `advice` are at most two better ways.
     """
 
     kind: str
@@ -55,6 +95,8 @@ class Quote:
     paid: bool = False
     approval: bool = False
     used_after: Fraction | None = None
+    meter: str | None = None
+    more: int | None = None
     margins: Mapping[str, int | float | str | None] = field(default_factory=dict)
     spans: Mapping[str, float] = field(default_factory=dict)
     lines: tuple[Mapping[str, Cell], ...] = ()
@@ -67,7 +109,7 @@ class Quote:
     worthless: str | None = None
     doubt: str | None = None
     notes: tuple[str, ...] = ()
-    advice: tuple[str, ...] = ()
+    advice: tuple[Alternative, ...] = ()
 
     # -- text -----------------------------------------------------------------------------------------------------
 
@@ -75,7 +117,7 @@ class Quote:
         cost = "" if self.cost is None else f" ({self.cost!r})"
         lines = [*([self.title] if self.title else []), f"cost: {self.spend} for the whole answer{cost}"]
         if self.share is not None:
-            lines.append(f"that is {exact.percent(self.share, 3)} of a fresh budget")
+            lines.append(f"that is {self.measured_share}")
         lines += [self.fits, *[WAITS] * self.approval]
         sure = f"with {exact.percent(self.confidence)}"
         for name, margin in () if self.lines else self.margins.items():
@@ -94,7 +136,7 @@ class Quote:
         lines += [] if self.worthless is None else [f"worthless: {self.worthless}"]
         lines += [] if self.doubt is None else [f"doubt: {self.doubt}"]
         lines += [f"note: {note}" for note in self.notes]
-        lines += [f"cheaper: {advice}" for advice in self.advice]
+        lines += [f"better: {alternative}" for alternative in self.advice]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -107,7 +149,14 @@ class Quote:
         if self.paid:
             return ASKED_BEFORE
         used = "" if self.used_after is None else f"; {exact.percent(self.used_after, 3)} of it is used then"
-        return f"the budget admits it{used}"
+        return f"the budget admits it{used}{'' if self.more is None else f', with room for {more_like_it(self.more)}'}"
+
+    @property
+    def measured_share(self) -> str:
+        """The share of the budget, and the currency in which it is measured."""
+        if self.share is None:
+            return "more than the whole budget"
+        return f"{exact.percent(self.share, 3)} of the budget{'' if self.meter is None else f' ({self.meter})'}"
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """The titles and cells of `lines`, as texts."""

@@ -36,16 +36,6 @@ def _fresh(budget: Guarantee) -> Filter:
     return accounting.filter(budget)
 
 
-def share_of_budget(budget: Guarantee, event: Event) -> Fraction | None:
-    """How much of a fresh budget an event would use; None if it is more than there is."""
-    guard = _fresh(budget).copy()
-    try:
-        guard.charge(event)
-    except BudgetExceeded:
-        return None
-    return guard.share
-
-
 RAISE = "the custodian can raise the budget"
 NO_PRICE = "it has no price in this budget"
 WITHOUT_DELTA = 'epsilon="0.1", without δ, asks for Laplace noise, which has a price'
@@ -54,7 +44,7 @@ WITHOUT_DELTA = 'epsilon="0.1", without δ, asks for Laplace noise, which has a 
 def no_price(share: Fraction | None, budget: Guarantee, event: Event, instead: str = WITHOUT_DELTA) -> tuple[str, ...]:
     """A remark if a budget has no price for an event of any size, such as Gaussian noise in a pure ε; else nothing.
 
-    The remark says what to use `instead`. `share` is the result of `share_of_budget`.
+    The remark says what to use `instead`. `share` is that of the quote.
     """
     if share is None:
         try:
@@ -102,7 +92,7 @@ def too_dear(
     """
     standing = mechanism.standing()
     left = mechanism.ledger.affordable(standing) or Fraction(0)
-    exceeds_whole_budget = share_of_budget(standing.budget or mechanism.budget, event) is None
+    exceeds_whole_budget = not _fresh(standing.budget or mechanism.budget).admits(event)
     verdict = "is more than the whole budget of" if exceeds_whole_budget else "no longer fits the budget of"
     budget_owner = f"the {mechanism.population}" if mechanism.analyst is None else f"the analyst {mechanism.analyst!r}"
     message = f"{costs} {verdict} {budget_owner}; nothing was charged"
@@ -206,12 +196,11 @@ def samples_too_dear(spend: Spend | None, refusal: BudgetExceeded) -> BudgetExce
     return type(refusal)(message, cost=refusal.cost, remaining=refusal.remaining, hint=hint)
 
 
-def no_share(mechanism: InteractiveMechanism, spend: Spend, refusal: str) -> BudgetExceeded:
-    """The refusal of a share that exceeds what is left of the budget."""
+def no_share(mechanism: InteractiveMechanism, spend: Spend, refusal: str, hint: str | None) -> BudgetExceeded:
+    """The refusal of a share that exceeds what is left of the budget, or would end its meter."""
     standing = mechanism.standing()
-    left = mechanism.ledger.affordable(standing) or Fraction(0)
-    fits = f"a smaller share fits, or a pure ε of up to {decimal_down(left, _DIGITS)}" if left else "nothing is left"
-    hint = f"{fits}; {RAISE}"
+    is_left = standing.share is not None and standing.share < 1
+    hint = hint or f"{'a smaller share fits' if is_left else 'nothing is left'}; {RAISE}"
     return BudgetExceeded(f"{refusal}; nothing was charged", cost=spend, remaining=standing.remaining, hint=hint)
 
 

@@ -9,14 +9,19 @@ from giveortake import exact
 from giveortake.answers import render
 from giveortake.answers.render import number_text
 from giveortake.errors import LedgerUnavailable
+from giveortake.hints import rendered
 from giveortake.plan import Kind
 from giveortake.plan.describe import rows_without
 from giveortake.plan.expressions import moment_of
+from giveortake.privacy import PureDP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from giveortake.hints import Face
+    from giveortake.ledger import BudgetStatus
     from giveortake.plan import Domain
+    from giveortake.privacy import Guarantee
     from giveortake.session.mechanism import InteractiveMechanism
     from giveortake.session.quotes import Quote
     from giveortake.session.session import Session
@@ -52,10 +57,7 @@ def session_text(
     except LedgerUnavailable:
         return "\n".join([*lines, "  its ledger is closed"]) + ">"
     if standing.share is not None and left is not None:
-        race = isinstance(standing.remaining, dict)
-        left_text = f"a pure ε of up to {exact.decimal(left, 3)} is left" if left else "nothing is left"
-        left_text = f"left: {standing.remaining}" if race else left_text
-        lines.append(f"  {exact.percent(standing.share, 3)} of the budget is used; {left_text}")
+        lines.append(f"  {used_of(standing)}{left_of(granted, left)}")
     if not about.durable:
         lines.append("  the ledger is in memory: what was spent is forgotten with the session")
     return "\n".join(lines) + ">"
@@ -90,11 +92,10 @@ def quote_page(quote: Quote) -> str:
 
 def cost_of(quote: Quote) -> tuple[str, str]:
     """The price of a quote, as a label and a text."""
-    share = "more than a fresh budget" if quote.share is None else f"{exact.percent(quote.share, 3)} of a fresh budget"
-    return "cost", f"{quote.spend} for the whole answer: {share}"
+    return "cost", f"{quote.spend} for the whole answer: {quote.measured_share}"
 
 
-def quote_facts(quote: Quote) -> list[tuple[str, str]]:
+def quote_facts(quote: Quote, face: Face = "python") -> list[tuple[str, str]]:
     """Everything else in a quote, as pairs of a label and a text; an empty label continues the one before."""
     left_out = quote.left_out
     return [
@@ -110,7 +111,7 @@ def quote_facts(quote: Quote) -> list[tuple[str, str]]:
             else [("truncation", str(left_out)), *_continued("caps", list(map(str, left_out.lines)))]
         ),
         *_continued("note", list(quote.notes)),
-        *_continued("cheaper", list(quote.advice)),
+        *_continued("better", [rendered(str(alternative), face) or "" for alternative in quote.advice]),
     ]
 
 
@@ -121,7 +122,17 @@ def _admitted(quote: Quote) -> str:
 
 
 def _used(quote: Quote) -> str:
-    return "" if quote.used_after is None else f"; {exact.percent(quote.used_after, 3)} is used then"
+    used = "" if quote.used_after is None else f"; {exact.percent(quote.used_after, 3)} is used then"
+    return f"{used}{'' if quote.more is None else f', with room for {more_like_it(quote.more)}'}"
+
+
+def more_like_it(more: int) -> str:
+    """How many more questions like one fit what is left.
+
+    >>> more_like_it(0), more_like_it(1234)
+    ('no more like this one', 'about 1,234 more like this one')
+    """
+    return f"{f'about {more:,}' if more else 'no'} more like this one"
 
 
 def shown_margin(margin: float | str | None, span: float | None = None) -> str:
@@ -165,8 +176,21 @@ def _left(session: Session) -> str:
         return render.fact_list([("budget", "its ledger is closed")])
     if standing.share is None or left is None:
         return ""
-    left_text = f"a pure ε of up to {exact.decimal(left, 3)}" if left else "nothing"
-    return render.table(("used", "left"), [(render.used(standing.share), left_text)])
+    rest = left_of(session.budget.granted, left).removeprefix("; ")
+    return render.table(("used", "measured in", ""), [(render.used(standing.share), standing.meter or "", rest)])
+
+
+def used_of(standing: BudgetStatus) -> str:
+    """How much of a budget is used, and in which currency that is measured."""
+    meter = "" if standing.meter is None else f" ({standing.meter})"
+    return f"{exact.percent(standing.share or Fraction(0), 3)} of the budget is used{meter}"
+
+
+def left_of(budget: Guarantee | None, left: Fraction) -> str:
+    """The ε that is left, of a pure budget alone: of any other no ε says what is left."""
+    if not left:
+        return "; nothing is left"
+    return f"; ε = {exact.decimal_down(left, 3)} is left" if isinstance(budget, PureDP) else ""
 
 
 def columns_in_words(relation: object) -> list[tuple[str, str]]:

@@ -175,7 +175,7 @@ class Bound(ABC, Generic[_Measurement]):
     kind: ClassVar[str]
     interactive: ClassVar[bool] = False  # whether the asker steers it, one step a call
     any_version: ClassVar[bool] = False  # whether it decides itself from which versions of the tables it draws
-    hint: ClassVar[Any] = 'epsilon="0.1", or margin=50, or share="1/10"'
+    hint: ClassVar[Any] = 'share="5 %", or margin=50, or epsilon="0.1"'
     instead: ClassVar[Any] = None  # what to do where a budget has no price for it at all
     mechanism: InteractiveMechanism
     request: Request
@@ -202,6 +202,10 @@ class Bound(ABC, Generic[_Measurement]):
     @abstractmethod
     def kinds(self, terms: Terms, trial: TrialFilter) -> list[Spend]:
         """The kinds of noise that may be chosen for a margin or a share: a spend of 1 in the currency of each."""
+
+    def pure(self, spend: Spend) -> Spend | None:
+        """The pure spend at the ε of an (ε, δ), if Laplace noise may be taken for it; else None."""
+        return None
 
     def width(self, measurement: _Measurement, terms: Terms) -> float:
         """The typical width of its intervals, by which kinds of noise are compared."""
@@ -303,6 +307,7 @@ class Priced(Generic[_Measurement]):
     measurement: _Measurement
     why: str | None = None
     refusal: str | None = None  # what would be charged is more than the terms allow
+    hint: str | None = None  # what to do then, unless a smaller share would fit
 
     @property
     def spend(self) -> Spend:

@@ -106,6 +106,7 @@ def _document(standing: BudgetStatus, left: Fraction | None) -> dict[str, Any]:
         "spent": _amount(standing.spent),
         "remaining": _amount(standing.remaining),
         "share": None if standing.share is None else float(standing.share),
+        "meter": standing.meter,
         "given": float(standing.given),
         "given_exactly": fraction_text(standing.given),
         "own": None if standing.own is None else float(standing.own),

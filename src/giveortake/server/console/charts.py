@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from giveortake.privacy import Guarantee
 
-SYMBOLS = {"epsilon": "ε", "rho": "ρ", "mu": "μ", "share": "share"}
+SYMBOLS = {"epsilon": "ε", "rho": "ρ", "mu": "μ", "share": "% of the budget"}
 
 
 USUAL_ROWS = 1000  # of a group, for which the margin of a mean is told
@@ -75,12 +75,18 @@ def curve_chart(curve: Mapping[str, Any], spend: str | None = None, column: str 
         *parts,
         label=_in_words(points, named, symbol),
         title=f"margin of {named}{unit}",
-        x_title=f"{symbol} to spend →",
+        x_title=f"{symbol}{'' if curve['currency'] == 'share' else ' to spend'} →",
         x_ticks=[(value, f"{label}") for value, label in x.ticks(5)],
         y_ticks=[(value, f"± {label}") for value, label in y.ticks(4)],
         data_points=json.dumps(points),
         id="curve",
     )
+
+
+def in_percent(curve: Mapping[str, Any]) -> dict[str, Any]:
+    """A curve of shares, in percent of the budget."""
+    points = [{**point, "spend": f"{100 * float(point['spend']):.3g}"} for point in curve["points"]]
+    return {**curve, "points": points}
 
 
 def curve_column(curve: Mapping[str, Any]) -> str | None:
@@ -139,9 +145,10 @@ def _mark(x: float, y: float, *, hidden: bool) -> Markup:
 
 def _in_words(points: Sequence[tuple[float, float]], column: str, symbol: str) -> str:
     (first, wide), (last, narrow) = points[0], points[-1]
+    ends = [f"{brief(end)} {symbol}" if symbol[0] == "%" else f"{symbol} = {brief(end)}" for end in (first, last)]
     return (
-        f"The margin of {column} falls from plus or minus {brief(wide)} at {symbol} = {brief(first)} "
-        f"to plus or minus {brief(narrow)} at {symbol} = {brief(last)}."
+        f"The margin of {column} falls from plus or minus {brief(wide)} at {ends[0]} "
+        f"to plus or minus {brief(narrow)} at {ends[1]}."
     )
 
 
@@ -173,7 +180,7 @@ _MOST = 400  # steps that are drawn; of more, only some
 
 
 def burn_chart(used: Sequence[float], dataset: str, *, height: int = 136) -> Markup | None:
-    """What was left of the budget after each charge; `used` are the shares used, which only grow."""
+    """What was left of the budget after each charge; `used` are the shares used, in the meter of that time."""
     if not used:
         return None
     left = [1.0, *(max(0.0, 1.0 - share) for share in used)]

@@ -9,9 +9,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from giveortake import accounting, codec
+from giveortake.accounting.filters import METERS
 from giveortake.errors import GiveOrTakeError
 from giveortake.exact import decimal, percent
-from giveortake.privacy import Guarantee, PureDP
+from giveortake.privacy import ApproxDP, Guarantee, PureDP
 from giveortake.privacy.events import Event
 from giveortake.privacy.guarantee import PRIORS, beliefs
 from giveortake.server import analyst_routes
@@ -73,17 +74,17 @@ def _burned(card: dict[str, Any], charges: list[Any] | None) -> Markup | None:
     standing = (card.get("described") or {}).get("standing") or {}
     if not charges or standing.get("promise") is None:
         return None
-    guard = accounting.filter(codec.read(Guarantee, standing["promise"]))
-    used = []
-    try:
-        for event in charges:
-            guard.charge(event)
-            used.append(float(guard.share))
-    except GiveOrTakeError:
-        return None
-    if abs(used[-1] - float(standing.get("share") or 0.0)) > 1e-6:
-        return None
-    return burn_chart(used, card["name"])
+    budget = codec.read(Guarantee, standing["promise"])
+    for meter in (None, *(METERS if isinstance(budget, ApproxDP) else ())):  # that the custodian may have fixed
+        used = []
+        with suppress(GiveOrTakeError):
+            guard = accounting.filter(budget, meter=meter)
+            for event in charges:
+                guard.charge(event)
+                used.append(float(guard.share))
+            if abs(used[-1] - float(standing.get("share") or 0.0)) <= 1e-6:
+                return burn_chart(used, card["name"])
+    return None
 
 
 async def meaning(call: Call) -> Result:

@@ -26,7 +26,6 @@ from giveortake.server import analyst_routes
 from giveortake.server.console.approvals import approval_view
 from giveortake.server.console.login import NOTHING, Notice, notice_of
 from giveortake.server.console.views import (
-    CURRENCIES,
     CURRENCY,
     NONCE,
     Balance,
@@ -148,13 +147,12 @@ def advice(answer: Answer, form: Form, standing: Mapping[str, Any] | None, measu
     way = None if paid is None else narrowing(paid, left, form.currency, refinable=measured.refinable)
     if way is None:
         return []
-    sign = CURRENCIES[form.currency]
     if not way.refines:
         halves = "about halve that" if not measured.quantiles else "about halve how many ranks away its ends are"
-        return [f"A new question for {sign} = {decimal(way.spend, 4)} would {halves}."]
+        return [f"A new question for {form.priced(decimal(way.spend, 4))} would {halves}."]
     if way.part == Fraction(1, 2):
-        return [f"A refinement for an additional {sign} = {decimal(way.spend)} would about halve that."]
-    least = f"{sign} = {decimal(way.spend)}"
+        return [f"A refinement for an additional {form.priced(decimal(way.spend))} would about halve that."]
+    least = form.priced(decimal(way.spend))
     part = f"{float(100 * way.part):.0f} %"
     return [f"A refinement for all that is left, {least}, would narrow that to about {part} of it."]
 

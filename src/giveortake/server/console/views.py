@@ -24,7 +24,7 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup, escape
 
-from giveortake import codec
+from giveortake import codec, hints
 from giveortake.answers import Answer
 from giveortake.answers.answer import told_without_key
 from giveortake.answers.column import NUMBERS
@@ -39,6 +39,7 @@ from giveortake.server.console.charts import USUAL_ROWS, margin_number, meter
 from giveortake.server.responses import Refusal
 from giveortake.server.routes import Reply, object_of, text
 from giveortake.session.proposals import converted, greatest_spend, rounded
+from giveortake.session.render import more_like_it
 from giveortake.wire.documents import quote_of
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from giveortake.answers.column import Column
     from giveortake.server.console.release_pages import Measured
     from giveortake.server.routes import Call, Principal, Schema
+    from giveortake.session.quotes import Alternative
 
 
 HTML = "text/html; charset=utf-8"
@@ -138,14 +140,34 @@ def static_file(name: str) -> bytes:
     return (files("giveortake.server.console") / "static" / name).read_bytes()
 
 
-CURRENCIES = {"epsilon": "ε", "approximate": "ε", "rho": "ρ", "mu": "μ"}  # and the sign of each
-NAMES = {"epsilon": "ε", "approximate": "ε and δ", "rho": "ρ", "mu": "μ"}
-_TERMS = {"epsilon": "epsilon", "approximate": "epsilon", "rho": "rho", "mu": "mu"}
+PRICES = {  # the ways to pay, and how each is written
+    "share": "{} % of the budget",
+    "margin": "a margin of ± {}",
+    "epsilon": "ε = {}",
+    "approximate": "ε = {}",
+    "rho": "ρ = {}",
+    "mu": "μ = {}",
+}
+NAMES = {
+    "share": "a share",
+    "margin": "a margin",
+    "epsilon": "ε",
+    "approximate": "ε and δ",
+    "rho": "ρ",
+    "mu": "μ",
+}
+_TERMS = {"approximate": "epsilon"}
+_HUNDRED = 100
 
 
 def terms_of(currency: str, spend: str, delta: str) -> dict[str, str]:
-    """The spend as arguments of `q.answer`."""
-    spend_terms = {_TERMS[currency]: spend}
+    """The spend as arguments of `q.answer`.
+
+    >>> terms_of("share", "5", ""), terms_of("margin", "50", ""), terms_of("approximate", "0.1", "1e-8")
+    ({'share': '0.05'}, {'margin': '50'}, {'epsilon': '0.1', 'delta': '1e-8'})
+    """
+    percentage = parsed_number(spend) if currency == "share" else None
+    spend_terms = {_TERMS.get(currency, currency): spend if percentage is None else exactly(percentage / _HUNDRED)}
     return spend_terms | ({"delta": delta} if currency == "approximate" else {})
 
 
@@ -181,6 +203,7 @@ class Balance:
     budget: Guarantee | None
     remaining: Fraction | None
     affordable: Fraction | None
+    free: Fraction | None = None  # the share that is left
 
     @classmethod
     def of_standing(cls, standing: Mapping[str, Any]) -> Balance:
@@ -191,10 +214,13 @@ class Balance:
             None if promise is None else codec.read(Guarantee, dict(promise)),
             None if exactly is None else Fraction(exactly),
             None if left is None else Fraction(str(left)),
+            None if standing.get("share") is None else max(Fraction(0), 1 - Fraction(str(standing["share"]))),
         )
 
     def greatest(self, currency: str) -> Fraction | None:
-        """The greatest spend in a currency that still fits; None where no one number says it."""
+        """The greatest spend in a currency that still fits, a share in percent; None where no one number says it."""
+        if currency == "share":
+            return None if self.free is None else _HUNDRED * self.free
         return greatest_spend(self.budget, currency, remaining=self.remaining, affordable=self.affordable)
 
     def fitting(self, currency: str) -> str | None:
@@ -211,9 +237,10 @@ class Balance:
 _OTHERS = ("confidence", "caps", "rows_per_person", "groups_per_person", "rows_per_group", "n", "aim")
 _FIELDS = ("spend", "delta", *_OTHERS)
 _NONCE = re.compile(r"[0-9a-f]{32}")
-_SPEND = "0.1"
+FIRST = {"share": "5", "margin": "50"}  # the first ways to pay, with what a form proposes
+_SPENDS = {**FIRST, "rho": "0.005"}  # in other currencies 0.1
 NONCE = text(64, 0)
-CURRENCY: Schema = {"type": "string", "enum": list(CURRENCIES)}
+CURRENCY: Schema = {"type": "string", "enum": list(PRICES)}
 ASKED = object_of(
     "do",
     do={"type": "string", "enum": ["price", "exact", "ask", "fit"]},
@@ -237,7 +264,7 @@ class Form:
 
     sql: str = ""
     currency: str = "epsilon"
-    spend: str = _SPEND
+    spend: str = ""
     delta: str = ""
     confidence: str = ""
     caps: str = ""
@@ -253,23 +280,33 @@ class Form:
         """The form that was sent, without blanks. A new currency gets a spend of about the same noise."""
         fields = {name: body.get(name, "").strip() for name in _FIELDS}
         currency = body.get("currency", "epsilon")
-        before, spend = body.get("before", currency), fields["spend"] or _SPEND
+        before, spend = body.get("before", currency), fields["spend"] or proposed(currency)
         number = parsed_number(spend)
-        if number is not None and number > 0 and before != currency:
-            spend = decimal(converted(number, before, currency), 3)
+        if before != currency:
+            known = number is not None and number > 0 and not {before, currency} & FIRST.keys()
+            spend = decimal(converted(number, before, currency), 3) if known and number else proposed(currency)
         return cls(
             sql=body.get("sql", "").strip(), nonce=nonce_of(body), **{**fields, "spend": spend, "currency": currency}
         )
 
     @property
-    def sign(self) -> str:
-        """The sign of the currency."""
-        return CURRENCIES[self.currency]
+    def label(self) -> str:
+        """The label of the field of the spend."""
+        return hints.FIELDS[_TERMS.get(self.currency, self.currency)]
+
+    @property
+    def pattern(self) -> str:
+        """How a spend is written, with braces in the place of its number."""
+        return PRICES[self.currency]
+
+    def priced(self, spend: str) -> str:
+        """A spend in the currency of the form, as people write it."""
+        return self.pattern.format(spend)
 
     @property
     def price(self) -> str:
         """What is spent, as people write it."""
-        return f"{self.sign} = {self.spend}" + (f", δ = {self.delta}" if self.currency == "approximate" else "")
+        return self.priced(self.spend) + (f", δ = {self.delta}" if self.currency == "approximate" else "")
 
     @property
     def capped(self) -> bool:
@@ -298,6 +335,11 @@ class Form:
     def key(self, *scope: str) -> str:
         """The idempotency key of asking this question at a place."""
         return key_of(self.nonce, *scope, self.sql, self.terms)
+
+
+def proposed(currency: str) -> str:
+    """A spend to begin with."""
+    return _SPENDS.get(currency, "0.1")
 
 
 def version_digest(version: str) -> str:
@@ -547,11 +589,24 @@ def quote_view(document: Mapping[str, Any], form: Form) -> dict[str, Any]:
         "counts": quote.contributions or "",
         "keyed": "" if quote.keys == "none" else quote.keys,
         "worthless": quote.worthless or quote.doubt or "",
-        "notes": [*quote.notes, *(f"cheaper: {advice}" for advice in quote.advice)],
+        "notes": list(quote.notes),
+        "better": [_better(alternative, form) for alternative in quote.advice],
         "left_out": "" if quote.left_out is None else str(quote.left_out),
         "lines": [] if quote.left_out is None else list(map(str, quote.left_out.lines)),
         "leaves": _leaves(document, form),
     }
+
+
+def _better(alternative: Alternative, form: Form) -> dict[str, Any]:
+    """A better way to ask, in words, and the fields of the form that take it with one press, if a form can."""
+    terms = dict(alternative.terms)
+    spend = next(((name, terms.pop(name)) for name in ("epsilon", "mu") if name in terms), None)
+    fields = {"sql": form.sql, "currency": form.currency, "spend": form.spend, "delta": form.delta, **form.others}
+    if spend is not None:
+        fields |= {"currency": spend[0], "spend": spend[1]}
+    can_press = terms.keys() <= form.others.keys() | {"groups_per_person", "rows_per_group"}
+    words = sentence(hints.rendered(str(alternative), "console") or "")
+    return {"fields": fields | terms if can_press else {}, "words": words}
 
 
 def is_paid(quote: Mapping[str, Any]) -> bool:
@@ -561,17 +616,17 @@ def is_paid(quote: Mapping[str, Any]) -> bool:
 
 def _leaves(quote: Mapping[str, Any], form: Form) -> str:
     """What asking would leave of the budget; for a question that was answered, that it is free."""
+    room = "" if quote.get("more") is None else f" · room for {more_like_it(quote['more'])}"
     if is_paid(quote):
-        return "it was answered at this price: asking for it again is free"
+        return f"it was answered at this price: asking for it again is free{room}"
     standing, again = quote["standing"], "the same question again is free"
     left, used = standing.get("affordable"), quote.get("used_after")
-    if form.currency == "epsilon" and left is not None and _symbol(standing) == "ε":
+    if form.currency == "epsilon" and left is not None and _is_pure(standing):
         after = max(0.0, left - float(parsed_number(form.spend) or 0))
-        about = "about " if "δ" in whole(standing) else ""
-        return f"leaves {about}ε = {amount(after)} of {whole(standing)} · {again}"
+        return f"leaves ε = {amount(after)} of {whole(standing)}{room} · {again}"
     if used is None:
         return again
-    return f"leaves about {rough_percent(max(0.0, 1 - float(Fraction(used))))} of {whole(standing)} · {again}"
+    return f"leaves about {rough_percent(max(0.0, 1 - float(Fraction(used))))} of {whole(standing)}{room} · {again}"
 
 
 def standing_view(
@@ -587,6 +642,7 @@ def standing_view(
         "words": str((standing.get("remaining") or {}).get("words", "")),
         "left": left_of(standing),
         "whole": whole(standing),
+        "measured": standing.get("meter") or "",
         "meter": meter(own, share, allotted),
         "spent": rough_percent(own),
         "given": rough_percent(allotted) if allotted else "",
@@ -598,13 +654,20 @@ def standing_view(
 
 
 def left_of(standing: Mapping[str, Any]) -> str:
-    """What is left of a budget, in its own currency where one number says it; else the greatest pure ε that fits."""
+    """What is left of a budget, in its own currency where one number says it; else the share in its meter."""
     exactly, symbol = (standing.get("remaining") or {}).get("exactly"), _symbol(standing)
     if exactly is not None and symbol in {"ρ", "μ"}:
         rest = float(Fraction(exactly))
         return amount(rest if symbol == "ρ" else math.sqrt(rest))  # μ² is what adds up
-    left = standing.get("affordable")
-    return "–" if left is None else amount(left)
+    left, used = standing.get("affordable"), standing.get("share")
+    if _is_pure(standing) or used is None:
+        return "–" if left is None else amount(left)
+    return rough_percent(max(0.0, 1 - float(used)))
+
+
+def _is_pure(standing: Mapping[str, Any]) -> bool:
+    """Whether one ε says what is left: of a pure budget alone."""
+    return _symbol(standing) == "ε" and "δ" not in whole(standing)
 
 
 def _symbol(standing: Mapping[str, Any]) -> str:

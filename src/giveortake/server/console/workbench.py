@@ -12,11 +12,13 @@ from giveortake.answers.terms import CAP_TERMS
 from giveortake.exact import decimal
 from giveortake.hints import FIELDS
 from giveortake.server import analyst_routes
-from giveortake.server.console.charts import curve_chart, curve_table
+from giveortake.server.console.charts import curve_chart, curve_table, in_percent
 from giveortake.server.console.login import EDITED, EXHAUSTED, NO_LONGER_FREE, Notice, notice_of
 from giveortake.server.console.release_pages import Measured, form_of_question, measured_of, record_of, uncertain
 from giveortake.server.console.views import (
     ASKED,
+    CURRENCY,
+    FIRST,
     NAMES,
     Balance,
     Form,
@@ -30,6 +32,7 @@ from giveortake.server.console.views import (
     page,
     parsed_number,
     patiently,
+    proposed,
     quote_view,
     see,
     snippets,
@@ -38,8 +41,8 @@ from giveortake.server.console.views import (
     words,
 )
 from giveortake.server.responses import Refusal
-from giveortake.server.routes import RELEASE, Call, Result, Route
-from giveortake.session.proposals import currencies, first_spend, usual_delta
+from giveortake.server.routes import RELEASE, Call, Result, Route, text
+from giveortake.session.proposals import currencies, usual_delta
 
 _FREE = "free"
 
@@ -49,16 +52,22 @@ async def opened(call: Call) -> Result:
     outline: Any = await patiently(analyst_routes.outline, at(call))
     release = call.query.get("release")
     if release is None:
-        return await asyncio.to_thread(_workbench_page, call, outline, _first(outline))
+        return await asyncio.to_thread(_workbench_page, call, outline, replace(_first(outline), **_way(call)))
     _, content = await patiently(analyst_routes.released, at(call, path={"release": release}))
     record = await record_of(call, release)
-    form = form_of_question(record)
-    if form.rows_per_person == str((outline["caps"] or {}).get("rows_per_person")):
-        form = replace(form, rows_per_person="")  # what holds for all questions need not be said again
+    paid_form = form_of_question(record)
+    if paid_form.rows_per_person == str((outline["caps"] or {}).get("rows_per_person")):
+        paid_form = replace(paid_form, rows_per_person="")  # what holds for all questions need not be said again
+    form = replace(paid_form, **_way(call))
     priced = await _price(call, form, with_curve=True)
-    return await asyncio.to_thread(
-        _workbench_page, call, outline, form, answer=content, measured=measured_of(record), **priced
-    )
+    shown = {"answer": content, "measured": measured_of(record), "paid_form": paid_form}
+    return await asyncio.to_thread(_workbench_page, call, outline, form, **shown, **priced)
+
+
+def _way(call: Call) -> dict[str, str]:
+    """The way to pay that an address states, so that it stays the same after an answer."""
+    currency = call.query.get("currency")
+    return {} if currency is None else {"currency": currency, "spend": call.query.get("spend") or proposed(currency)}
 
 
 async def pressed(call: Call) -> Result:
@@ -79,7 +88,12 @@ async def pressed(call: Call) -> Result:
             if unseen is None:  # whoever pays has seen the price and the margins of this very question
                 question_call = at(call, sql=form.sql, terms=form.terms, key=form.key("answer", name, _quoted(call)[1]))
                 release, _ = await analyst_routes.answered(question_call)
-                return see(f"/ask/{in_address(name, safe='')}?release={in_address(release, safe='')}")
+                way = (
+                    f"&currency={form.currency}&spend={in_address(form.spend, safe='')}"
+                    if form.currency in FIRST
+                    else ""
+                )
+                return see(f"/ask/{in_address(name, safe='')}?release={in_address(release, safe='')}{way}")
         except Refusal as refused:
             refusal = refused
     outline = await patiently(analyst_routes.outline, at(call))
@@ -112,14 +126,14 @@ async def _price(call: Call, form: Form, *, with_curve: bool) -> dict[str, Any]:
     priced: dict[str, Any] = {}
     if not form.sql:
         return priced
-    others = {name: value for name, value in form.terms.items() if name not in {"epsilon", "rho", "mu"}}
-    currency = form.currency if form.currency in {"rho", "mu"} else "epsilon"
+    paid_by = {"epsilon", "rho", "mu", "share", "margin"}
+    others = {name: value for name, value in form.terms.items() if name not in paid_by}
+    currency = "epsilon" if form.currency == "approximate" else form.currency
     try:
         priced["quote"] = await patiently(analyst_routes.quote, at(call, sql=form.sql, terms=form.terms))
-        if with_curve:
-            priced["curve"] = await patiently(
-                analyst_routes.curve, at(call, sql=form.sql, terms=others, currency=currency)
-            )
+        if with_curve and currency != "margin":
+            curve: Any = await patiently(analyst_routes.curve, at(call, sql=form.sql, terms=others, currency=currency))
+            priced["curve"] = in_percent(curve) if currency == "share" else curve
     except Refusal as refused:
         outline: Any = await patiently(analyst_routes.outline, at(call))
         priced["notice"] = _notice_of(refused, outline)
@@ -140,7 +154,7 @@ def _workbench_page(call: Call, outline: Any, form: Form, **parts: Any) -> Resul
         dataset=call.path["dataset"],
         it={**outline, "name": call.path["dataset"]},
         form=form,
-        currencies={name: NAMES[name] for name in currencies(Balance.of_standing(outline).budget)},
+        currencies={name: NAMES[name] for name in (*FIRST, *currencies(Balance.of_standing(outline).budget))},
         words=json.dumps(words(outline)),
         examples=examples(outline),
         cap=cap_of_examples(outline),
@@ -149,7 +163,8 @@ def _workbench_page(call: Call, outline: Any, form: Form, **parts: Any) -> Resul
         curve=None if curve is None else curve_chart({**curve, "affordable": affordable}, _number(form)),
         curve_table=None if curve is None else curve_table(curve),
         standing=standing_view(standing, None if quote is None or is_paid(quote) else quote, form.price),
-        answer=None if content is None else _answered(content, form, standing, parts["measured"]),
+        answer=None if content is None else _answered(content, parts["paid_form"], standing, parts["measured"]),
+        paid_form=parts.get("paid_form"),
         fits=Balance.of_standing(standing).fitting(form.currency),
         refinable=content is not None and parts["measured"].refinable,
         snippets=snippets(call.path["dataset"], form.sql, form.terms),
@@ -177,18 +192,20 @@ def _notice_of(refused: Refusal, outline: Any) -> Any:
 
 
 def _first(outline: Any) -> Form:
-    """An empty form in the budget's own currency, with a round spend of about an eighth of what is left."""
-    balance = Balance.of_standing({"promise": outline["promise"], **outline["standing"]})
-    first = first_spend(balance.budget, remaining=balance.remaining, affordable=balance.affordable)
-    return Form() if first is None else Form(currency=first[0], spend=decimal(first[1]))
+    """An empty form with a share of the budget: five percent, or an eighth of what is left if that is less."""
+    free = Balance.of_standing(outline["standing"]).greatest("share")
+    least = parsed_number(proposed("share"))
+    small = free is not None and least is not None and 0 < free < 8 * least
+    return Form(currency="share", spend=decimal(free / 8, 1) if small and free is not None else proposed("share"))
 
 
 def _number(form: Form) -> str | None:
     number = parsed_number(form.spend)
-    return str(float(number)) if number is not None and number > 0 else None
+    return str(float(number)) if number is not None and number > 0 and form.currency != "margin" else None
 
 
+_OPENED = {"release": RELEASE, "currency": CURRENCY, "spend": text(40)}
 ROUTES = (
-    Route("GET", "/ask/{dataset}", "analyst", "the workbench", opened, query={"release": RELEASE}, page=True),
+    Route("GET", "/ask/{dataset}", "analyst", "the workbench", opened, query=_OPENED, page=True),
     Route("POST", "/ask/{dataset}", "analyst", "quote or ask", pressed, body=ASKED, page=True, touches=True),
 )

@@ -36,6 +36,7 @@ from giveortake.plan.describe import undeclared_values, values_at_ends
 from giveortake.plan.expressions import MOST_KEYS
 from giveortake.privacy import ApproxDP, GaussianDP, events
 from giveortake.session import storage
+from giveortake.session.kinds.alternatives import alternatives, as_workload
 from giveortake.session.kinds.usefulness import (
     column_margins,
     doubt_about_keys,
@@ -349,6 +350,11 @@ class BoundQuestions(Bound[Measurements]):
             *([] if only_pure else [Spend(mu=Fraction(1), keys=keys, aim=terms.aim)]),
         ]
 
+    def pure(self, spend: Spend) -> Spend | None:
+        finds_keys = any(question.finds_keys for question in self._questions)  # which take the δ
+        is_chosen = self.refined is None and self.profile is None and not finds_keys
+        return Spend(epsilon=spend.epsilon) if is_chosen and spend.delta is not None else None
+
     def width(self, measurement: Measurements, terms: Terms) -> float:
         widths = [typical_width(made, terms.confidence, terms.n) for made in measurement.made()]
         return math.exp(sum(map(math.log, widths)) / len(widths))  # their geometric mean
@@ -542,14 +548,17 @@ class BoundQuestions(Bound[Measurements]):
         )
         if len(facts) == 1:
             (only,) = facts
-            return {**only, "notes": (*only["notes"], *short[:1])}
+            can_ask = self.refined is None and self.profile is None
+            (part,) = priced.measurement.parts
+            ways = alternatives(self, part, terms, self.mechanism.trial()) if can_ask else ()
+            return {**only, "advice": ways, "notes": (*only["notes"], *short[:1])}
         joined: dict[str, Any] = {"title": f"{len(facts)} questions under one charge"}
         for name in ("margins", "noise", "spans"):
             joined[name] = {
                 f"{index}.{column}": value for index, fact in enumerate(facts) for column, value in fact[name].items()
             }
-        for name in ("notes", "advice"):
-            joined[name] = tuple(dict.fromkeys(line for fact in facts for line in fact[name]))
+        joined["notes"] = tuple(dict.fromkeys(line for fact in facts for line in fact["notes"]))
+        joined["advice"] = as_workload(self, priced, terms)
         for name in ("worthless", "doubt"):
             joined[name] = next((fact[name] for fact in facts if fact[name] is not None), None)
         for name in ("caps", "contributions"):
@@ -662,7 +671,6 @@ def _quoted(
         "contributions": caps_in_words(measurement),
         "caps": measurement.binding_caps,
         "keys": _keys(measurement),
-        "advice": tuple(_advice(measurement, is_best=resolved.are_best)),
         "notes": (
             *(note for note in (part.why, resolved.why, weighed) if note is not None),
             *(note for note in [mechanism.part and mechanism.part.left_out] if note),
@@ -733,22 +741,6 @@ def _times_the_noise(measurement: Measurement) -> Fraction:
     alone = replace(together, groups=1, grouped=False, keys=None)
     (whole, root_whole), (part, root_part) = together.sensitivity(0, 1), alone.sensitivity(0, 1)
     return keys * part / whole if measurement.is_pure else exact.sqrt_up(Fraction(keys)) * root_part / root_whole
-
-
-def _advice(measurement: Measurement, *, is_best: bool) -> list[str]:
-    """Advice for narrower intervals; none about caps if these are the best ones."""
-    advice = []
-    if len(measurement.shares) > 1 and len(measurement.formulas) > 1:
-        advice.append(f"{len(measurement.shares)} numbers share the spend; asking for fewer makes each surer")
-    bounding = measurement.stability.bounding
-    if not is_best and bounding is not None and bounding.groups * bounding.rows > 1:
-        advice.append(
-            f"one person counts up to {bounding.groups} × {bounding.rows} times; lower caps mean less noise "
-            "(a profile finds them)"
-        )
-    if measurement.selection is not None:
-        advice.append("declaring the domain of the grouping columns saves the search for keys and its δ")
-    return advice
 
 
 # -- SELECT DISTINCT --------------------------------------------------------------------------------------------------

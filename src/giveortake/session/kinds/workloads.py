@@ -18,9 +18,9 @@ from giveortake.compile import Spend
 from giveortake.compile.postprocessing import ENTROPY
 from giveortake.engines.runtime import failure
 from giveortake.errors import InvalidParameter
-from giveortake.exact import counted, decimal, decimal_down
+from giveortake.exact import counted
 from giveortake.plan import Aggregate, AggregateKind, Measured, Relation
-from giveortake.session.pricing import amount_of, greatest_amount
+from giveortake.session.kinds.alternatives import with_other_noise
 from giveortake.session.profiles.best_caps import left_out_under
 from giveortake.session.quotes import fact_text
 from giveortake.session.requests import Bound, PaidPart, Request, request
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 MOST_COMPARED = 20_000  # cells: for larger workloads only one kind of noise is planned
 MOST_WISHES = 10_000  # tables and ranges of a workload that is kept in full
-_BETTER = 0.97  # of the noise: a smaller gain is not worth a remark
 _COUNT = Measured(Aggregate(AggregateKind.COUNT_ROWS))
 _ROWS = "rows_per_person=10 bounds what a person adds to all tables alike"
 _OTHER_CAPS = {
@@ -131,7 +130,13 @@ class BoundWorkloadRequest(Bound[WorkloadMeasurement]):
         pure, gaussian = Spend(epsilon=Fraction(1)), Spend(mu=Fraction(1))
         if [account.currency for account in trial.accounts] == [Epsilon()]:
             return [pure]
-        return [gaussian] if self._is_planned_once else [gaussian, pure]
+        if self._is_planned_once:
+            return [pure if trial.meter == Epsilon() else gaussian]
+        return [gaussian, pure]
+
+    def pure(self, spend: Spend) -> Spend | None:
+        is_chosen = spend.delta is not None and not self._is_planned_once
+        return Spend(epsilon=spend.epsilon) if is_chosen else None
 
     @property
     def _is_planned_once(self) -> bool:
@@ -256,7 +261,7 @@ class BoundWorkloadRequest(Bound[WorkloadMeasurement]):
         lines = self._lines(measurement, terms.confidence)
         counts = [line for line in lines if line["of"] == "n"]
         is_chosen = terms.margin is not None or terms.share is not None
-        cheaper = None if is_chosen else self._other_noise(measurement.spend, terms.confidence)
+        is_fixed = is_chosen or self._is_planned_once
         return {
             "title": f"workload of {counted(len(lines), 'table')}",
             "margins": {
@@ -275,32 +280,8 @@ class BoundWorkloadRequest(Bound[WorkloadMeasurement]):
                 *([] if self.workload.norm is None else ["; ".join(self.workload.counted_in_words())]),
                 *([] if priced.why is None else [priced.why]),
             ),
-            "advice": () if cheaper is None else (cheaper,),
+            "advice": () if is_fixed else with_other_noise(self, measurement.spend, terms, self.mechanism.trial()),
         }
-
-    def _other_noise(self, spend: Spend, confidence: Confidence) -> str | None:
-        """A remark if the other kind of noise would be better at the same part of the remaining budget; else None."""
-        if self._is_planned_once:
-            return None
-        trial = self.mechanism.trial()
-        part = trial.part_of_rest(self.event_at(spend))
-        if not part:
-            return None
-        guess = spend.epsilon if spend.is_pure and spend.epsilon else spend.gaussian()
-
-        def taken(amount: Fraction) -> Fraction | None:
-            return trial.part_of_rest(self.event_at(_spend(amount, pure=not spend.is_pure)))
-
-        amount = greatest_amount(taken, part, Fraction(f"{float(guess):.6g}"))
-        if amount is None:
-            return None
-        other = _spend(Fraction(decimal_down(amount, 4)), pure=not spend.is_pure)
-        ours, theirs = (self._typical(self.at(spend_option), confidence) for spend_option in (spend, other))
-        if theirs > _BETTER * ours:
-            return None
-        amount, gain = amount_of(other), _narrower(theirs, ours)
-        argument = f'epsilon="{decimal(amount)}", without δ,' if other.is_pure else f'mu="{decimal(amount)}"'
-        return f"{argument} takes no more of the budget, and with {_noise(other)} margins are {gain} narrower"
 
 
 def _label(line: Mapping[str, Any], *, of_ranges: bool) -> str:
@@ -312,15 +293,3 @@ def _label(line: Mapping[str, Any], *, of_ranges: bool) -> str:
 
 def _rms(lines: list[dict[str, Any]], name: str) -> float:
     return math.sqrt(sum(line[name] ** 2 for line in lines) / len(lines))
-
-
-def _spend(amount: Fraction, *, pure: bool) -> Spend:
-    return Spend(epsilon=amount) if pure else Spend(mu=amount)
-
-
-def _noise(spend: Spend) -> str:
-    return "Laplace noise" if spend.is_pure else "Gaussian noise"
-
-
-def _narrower(ours: float, theirs: float) -> str:
-    return f"{100 * (1 - ours / theirs):.0f} %"

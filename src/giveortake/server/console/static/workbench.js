@@ -15,7 +15,7 @@ function say(words) { const place = id("live"); if (place) place.textContent = w
 function start() {
   const form = id("question");
   if (!form) return;
-  const area = id("sql"), spend = id("spend"), sign = spend.dataset.sign, slider = id("slider"), place = location.pathname;
+  const area = id("sql"), spend = id("spend"), slider = id("slider"), place = location.pathname;
   // the nonce makes the key of a question: kept for the tab, so that the same question after a reload, or after a kill,
   // is the same request, is charged once, and gives one answer
   const nonce = recall(`nonce ${place}`) || form.elements.nonce.value;
@@ -23,6 +23,7 @@ function start() {
   remember(`nonce ${place}`, nonce);
   if (!area.value && recall(`draft ${place}`)) area.value = recall(`draft ${place}`);
 
+  const price = () => spend.dataset.price.replace("{}", spend.value);
   const light = () => { highlight(area.value, id("light")); id("light").scrollTop = area.scrollTop; };
   id("editor").classList.add("lit");
   area.addEventListener("input", () => { light(); remember(`draft ${place}`, area.value); });
@@ -47,10 +48,10 @@ function start() {
   function moved() {
     const margin = move(numberSaid(spend.value));
     const about = id("about");
-    if (about) about.textContent = !margin ? "" : `about ± ${Number(margin.toPrecision(2)).toLocaleString("en")} at ${sign} = ${spend.value}`;
-    slider.setAttribute("aria-valuetext", `${sign} = ${spend.value}, ${about ? about.textContent : ""}`);
+    if (about) about.textContent = !margin ? "" : `about ± ${Number(margin.toPrecision(2)).toLocaleString("en")} at ${price()}`;
+    slider.setAttribute("aria-valuetext", `${price()}, ${about ? about.textContent : ""}`);
     const ask = id("ask");
-    if (ask && ask.value === "ask") { ask.textContent = `Ask for ${sign} = ${spend.value}`; ask.disabled = true; } // until the exact quote is there
+    if (ask && ask.value === "ask") { ask.textContent = `Ask for ${price()}`; ask.disabled = true; } // until the exact quote is there
     clearTimeout(waiting);
     if (answering) return;
     asked += 1; // whatever is under way is the price of another spend
