@@ -20,7 +20,7 @@ import numpy as np
 
 from giveortake.answers import arrow, codec, render
 from giveortake.answers.column import NUMBERS, Column, Margins, Value, plain
-from giveortake.answers.render import as_markdown, printable, shown_with_margin
+from giveortake.answers.render import as_markdown, printable, shown_cells, with_beyond
 from giveortake.answers.terms import Confidence
 from giveortake.errors import InvalidParameter, NotFound, QueryRefused, Unprovable, package
 from giveortake.exact import counted
@@ -543,13 +543,14 @@ def _rows_with_missing_keys(columns: Sequence[Column], after: int) -> Iterator[s
     estimate = next((column for column in columns if column.has_interval), None)
     if estimate is None or not keys or len(estimate) <= after:
         return
-    for names, row in islice(zip(zip(*keys, strict=True), estimate.triples(), strict=True), after, None):
+    for index, names in islice(enumerate(zip(*keys, strict=True)), after, None):
         if None in names:
+            [(value, *margins)] = shown_cells(estimate.selected([index]), 1)
             key_texts = [
                 f"without `{key.name}`" if name is None else f"{key.name} {name}"
                 for key, name in zip(keys, names, strict=True)
             ]
-            yield f"{', '.join(key_texts)}: {estimate.name} {' '.join(shown_with_margin(*row))}"
+            yield f"{', '.join(key_texts)}: {estimate.name} {value} {with_beyond(*margins)}"
 
 
 _TWICE = "has several rows with the same keys: they cannot be told apart"
@@ -645,12 +646,25 @@ def _row_indices(answer: Answer, names: Sequence[str]) -> dict[tuple[Value, ...]
 
 
 def _difference(after: Column, before: Column) -> Column:
-    values, lows, highs = [], [], []
-    for (value, low, high), (other, other_low, other_high) in zip(after.triples(), before.triples(), strict=True):
-        values.append(_minus(value, other, 0))
-        lows.append(_minus(low, other_high, -1))
-        highs.append(_minus(high, other_low, 1))
-    return Column(after.name, values, lows, highs, kind="nothing")
+    values = [_minus(value, other, 0) for value, other in zip(after, before, strict=True)]
+    whole = [[(low, high) for _, low, high in column.triples()] for column in (after, before)]
+    covers = after.noise is not None or before.noise is not None
+    return Column(
+        after.name,
+        values,
+        *_ends_of_difference(*whole),
+        noise=_ends_of_difference(list(after.noise_ends()), list(before.noise_ends())) if covers else None,
+        open_sides=(after.open_sides[0] or before.open_sides[1], after.open_sides[1] or before.open_sides[0]),
+    )
+
+
+def _ends_of_difference(
+    after: Sequence[tuple[Value, Value]], before: Sequence[tuple[Value, Value]]
+) -> tuple[list[int | float | None], list[int | float | None]]:
+    pairs = list(zip(after, before, strict=True))
+    return [_minus(low, high, -1) for (low, _), (_, high) in pairs], [
+        _minus(high, low, 1) for (_, high), (low, _) in pairs
+    ]
 
 
 def _minus(value: Value, other: Value, outwards: int) -> int | float | None:
