@@ -133,7 +133,9 @@ def beyond_noise(column: Column, rows: int) -> list[str]:
 
 def _beyond(value: Value, noise_low: Value, noise_high: Value, low: Value, high: Value) -> str:
     if not (is_interval(noise_low, noise_high) and is_interval(low, high)):
-        return "" if (low, high) == (noise_low, noise_high) else f"{number_text(low)} … {number_text(high)} for all rows"
+        return (
+            "" if (low, high) == (noise_low, noise_high) else f"{number_text(low)} … {number_text(high)} for all rows"
+        )
     middle, inner_low, inner_high, below, above = (_as_float(end) for end in (value, noise_low, noise_high, low, high))
     widest = max(inner_high - middle, middle - inner_low)
     whole = all(type(end) is int for end in (value, low, high))
@@ -383,7 +385,7 @@ def _html_cells(column: Column, most: int) -> list[str]:
         return [f"{align}{value}</td>" for value, _ in texts]
     bars = _bars(column, most)
     return [
-        f'{align}{value}</td><td style="opacity:.7">{margin}</td><td>{bar}</td>'
+        f'{align}{value}</td><td style="opacity:.7;white-space:nowrap">{margin}</td><td>{bar}</td>'
         for (value, margin), bar in zip(texts, bars, strict=True)
     ]
 
@@ -397,21 +399,15 @@ def _bars(column: Column, most: int) -> list[str]:
     span = greatest - least or 1.0
     scaled = [[None if end is None else (end - least) / span for end in row] for row in numbers]
     drawn = [is_interval(*row[1:3]) for row in rows]
-    return [_bar(*row, column.open_sides) if has_bar else "" for row, has_bar in zip(scaled, drawn, strict=True)]
+    return [_bar(row, column.open_sides) if has_bar else "" for row, has_bar in zip(scaled, drawn, strict=True)]
 
 
-def _bar(
-    value: float | None,
-    low: float | None,
-    high: float | None,
-    noise_low: float | None,
-    noise_high: float | None,
-    open_sides: tuple[bool, bool],
-) -> str:
+def _bar(ends: Sequence[float | None], open_sides: tuple[bool, bool]) -> str:
     """An interval on a scale from 0 to 1: noise is solid, truncation hatched.
 
     An arrow at the edge means that an end is missing, and one at an end that truncation may go further.
     """
+    value, low, high, noise_low, noise_high = ends
     left, right = max(0.0, low or 0.0), 1.0 if high is None else min(1.0, high)
     inner = max(left, noise_low or 0.0), right if noise_high is None else min(right, noise_high)
     ranges = [(left, inner[0], _HATCHED), (*inner, _SOLID), (inner[1], right, _HATCHED)]
@@ -455,8 +451,7 @@ def facts(answer: Released) -> list[str]:
     """How many rows there are, which rows of the table their numbers are about, how sure they are, what they cost."""
     facts = [counted(len(answer), "row")]
     estimates = [column for column in answer.columns if column.has_interval]
-    if is_open(answer.columns):
-        facts.append(printable(rows_counted(answer.caps, several=len(answer) * len(estimates) > 1)))
+    facts += filter(None, [which_rows(answer)])
     if estimates:
         together = "each" if answer.confidence.over == "cell" else "all together"
         scope = FOR_ALL_ROWS if covers_truncation(answer.columns) else ""
@@ -485,6 +480,14 @@ def rows_counted(caps: object, *, several: bool) -> str:
     """
     some = "some rows of a person" if caps is None else caps
     return f"of {some}; more rows are not in {'these numbers' if several else 'this number'}"
+
+
+def which_rows(answer: Released) -> str:
+    """Which rows the numbers of an answer are about, if caps cut rows and nobody knows how many; else empty."""
+    if not is_open(answer.columns):
+        return ""
+    estimates = sum(column.has_interval for column in answer.columns)
+    return printable(rows_counted(answer.caps, several=len(answer) * estimates > 1))
 
 
 def legend(columns: Sequence[Column]) -> list[str]:
