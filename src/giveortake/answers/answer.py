@@ -629,10 +629,13 @@ def difference(before: Answer, after: Answer) -> Difference:
 def _notes(before: Answer, after: Answer) -> list[str]:
     if before.release_id == after.release_id:
         return ["both are the same release: every difference is zero, and the intervals say nothing"]
+    open_sides = render.which_rows(after) or render.which_rows(before)
+    rows = [f"{open_sides}: a change of theirs is not told"] if open_sides else []
     if before.caps != after.caps:
         first, second = (printable(str(answer.caps or "everything of a person counts")) for answer in (before, after))
-        return [f"they count differently: {first} in the first, {second} in the second; part of a change may be that"]
-    return []
+        different = f"they count differently: {first} in the first, {second} in the second; part of a change may be that"
+        return [*rows, different]
+    return rows
 
 
 def _row_indices(answer: Answer, names: Sequence[str]) -> dict[tuple[Value, ...], int]:

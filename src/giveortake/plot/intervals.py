@@ -65,6 +65,7 @@ class Rows:
                     **ends,
                     "open": _open(*noise),
                     "truncated": "none" if whole == list(noise) else _open(*whole),
+                    "arrow": row % (-(-len(column) // _MOST_ARROWS)) == 0 or not form.is_line,
                     "shown": texts[row],
                 }
             )
@@ -176,6 +177,7 @@ _NAMED = 40  # labels of categories
 _THIN = 4  # pixels of a line
 _MOST_APART, _APART = 6, 8  # lines whose bars are moved apart, and by how many pixels
 _ARROW = 4  # pixels from the edge to the middle of an arrow
+_MOST_ARROWS = 30  # open ones along a line
 _WEEK = dt.timedelta(days=7)
 _DAYS, _MONTHS, _YEARS = dt.timedelta(days=3), dt.timedelta(days=150), dt.timedelta(days=5 * 366)
 _SMALL, _COLUMNS = 180, 3  # pixels of the width of a small chart, and how many are side by side
@@ -325,7 +327,7 @@ class Form:
                 more.append(head.transform_filter(" || ".join(lacking)).encode(**{axis.own: edges[end]}))
             if is_open:
                 head = base.mark_point(filled=False, shape=arrow, size=70, color=_INTERVAL, opacity=1)
-                more.append(head.encode(**{axis.own: self._quantity(rows, end)}))
+                more.append(head.transform_filter("datum.arrow").encode(**{axis.own: self._quantity(rows, end)}))
         dot = {"filled": True} if self.is_line else {"filled": False, "shape": axis.stroke, "strokeWidth": 2}
         point = base.mark_point(size=size, color=_VALUE, opacity=1, **dot).encode(**{axis.own: value})
         return closed, more, point

@@ -360,6 +360,7 @@ MOST_ROWS = 200  # of a table with bars
 MOST_POINTS = 2000  # of a chart by date or number
 MOST_PANELS = 4
 _MOST_APART = 60  # places in time that are drawn each by itself; more become a line and a band
+_MOST_ARROWS = 30  # open ones of a chart
 _HEIGHT = 18
 _ORDERED = frozenset({"date", "time", "integer", "float", "decimal"})
 
@@ -554,12 +555,13 @@ def _apart(rows: Sequence[tuple[Any, ...]], plane: Plane, count: int, open_sides
 
 
 def _open_ends(rows: Sequence[tuple[Any, ...]], plane: Plane, open_sides: tuple[bool, bool]) -> list[Markup]:
-    """Open arrows at the finite ends of these rows beyond which truncation may go."""
+    """Open arrows at the finite ends of these rows beyond which truncation may go, at some of very many."""
+    some = rows[:: -(-len(rows) // _MOST_ARROWS) or 1]
     marks: list[Markup] = []
     for is_open, end, path in zip(open_sides, (2, 3), ("M-4 1l4 5 4-5", "M-4-1l4-5 4 5"), strict=True):
         marks += [
             plane.mark(plane.x.at(row[0]), 1 - plane.y.at(known), path, "open")
-            for row in (rows[:MOST_ROWS] if is_open else ())
+            for row in (some if is_open else ())
             if (known := finite(row[end])) is not None
         ]
     return marks

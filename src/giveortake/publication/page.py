@@ -74,7 +74,7 @@ svg .base, svg .grid { stroke: var(--line); } svg .axis { stroke: var(--soft); }
 svg .range, svg .band { fill: var(--accent); fill-opacity: .32; }
 svg path.range { fill: none; stroke: var(--accent); stroke-opacity: .32; }
 svg .truncation { fill: none; stroke: var(--accent); stroke-opacity: .6; stroke-dasharray: 1.5 2.5; }
-svg line.truncation { stroke-width: 8; }
+svg.interval { overflow: visible; } svg line.truncation { stroke-width: 8; }
 svg .pale { fill-opacity: .1; stroke: var(--accent); stroke-dasharray: 2 3; }
 svg .open { fill: none; stroke: var(--accent); stroke-width: 1.5; }
 svg .value { stroke: var(--accent); stroke-width: 2.5; fill: none; } svg .arrow { fill: var(--accent); }

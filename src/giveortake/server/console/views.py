@@ -552,7 +552,7 @@ def quote_view(document: Mapping[str, Any], form: Form) -> dict[str, Any]:
         "percent": decimal(100 * quote.confidence),
         "over": "each",
         "of_rows": any(str(margin).endswith(" / n") for margin in margins.values()),
-        "counts": quote.contributions or "",
+        "counts": "" if quote.which_rows else quote.contributions or "",
         "keyed": "" if quote.keys == "none" else quote.keys,
         "worthless": quote.worthless or quote.doubt or "",
         "notes": [*quote.notes, *(f"cheaper: {advice}" for advice in quote.advice)],
