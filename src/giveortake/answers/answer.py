@@ -416,14 +416,24 @@ class Estimate(Released):
 
     _column: Column
 
-    def __init__(self, value: Value, low: Value, high: Value, *, name: str = "value", **provenance: Any) -> None:
+    def __init__(
+        self,
+        value: Value,
+        low: Value,
+        high: Value,
+        *,
+        name: str = "value",
+        open_sides: tuple[bool, bool] = (False, False),
+        **provenance: Any,
+    ) -> None:
         super().__init__(**provenance)
-        self._keep(_column=Column(name, [value], [low], [high]))
+        self._keep(_column=Column(name, [value], [low], [high], open_sides=open_sides))
 
     @classmethod
     def of_columns(cls, columns: Sequence[Column], provenance: dict[str, Any]) -> Estimate:
         value, low, high = next(columns[0].triples())
-        return cls(value, low, high, name=columns[0].name, **provenance)
+        sides = columns[0].open_sides
+        return cls(value, low, high, name=columns[0].name, open_sides=sides, **provenance)
 
     @property
     def columns(self) -> tuple[Column]:
@@ -633,7 +643,9 @@ def _notes(before: Answer, after: Answer) -> list[str]:
     rows = [f"{open_sides}: a change of theirs is not told"] if open_sides else []
     if before.caps != after.caps:
         first, second = (printable(str(answer.caps or "everything of a person counts")) for answer in (before, after))
-        different = f"they count differently: {first} in the first, {second} in the second; part of a change may be that"
+        different = (
+            f"they count differently: {first} in the first, {second} in the second; part of a change may be that"
+        )
         return [*rows, different]
     return rows
 

@@ -482,6 +482,18 @@ def rows_counted(caps: object, *, several: bool) -> str:
     return f"of {some}; more rows are not in {'these numbers' if several else 'this number'}"
 
 
+def of_counted_rows(title: str, most_rows: int | None) -> str:
+    """A headline that says which rows it is about, where at most so many of a person count; None: all of them do.
+
+    >>> of_counted_rows("moments of 2 columns", 4)
+    'moments of 2 columns, of at most 4 rows of a person; more rows are not in these numbers'
+    """
+    if most_rows is None:
+        return title
+    counted_rows = f"at most {counted(most_rows, 'row')} of a person"
+    return f"{title}, {rows_counted(counted_rows, several=True)}"
+
+
 def which_rows(answer: Released) -> str:
     """Which rows the numbers of an answer are about, if caps cut rows and nobody knows how many; else empty."""
     if not is_open(answer.columns):

@@ -81,7 +81,8 @@ class Quote:
         lines += [self.fits, *[WAITS] * self.approval]
         sure = f"with {exact.percent(self.confidence)}"
         for name, margin in () if self.lines else self.margins.items():
-            parts = (shown_margin(margin, self.spans.get(name)), shown_truncation(self.truncation.get(name)))
+            span = self.spans.get(name)
+            parts = (shown_margin(margin, span), shown_truncation(self.truncation.get(name), span))
             suffix = "" if margin is None else f"  ({sure})"
             lines.append(f"  {name} {', '.join(filter(None, parts))}{suffix}")
         lines += self.table_lines()

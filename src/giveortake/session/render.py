@@ -152,19 +152,24 @@ def of_a_thousand(margin: str, span: float | None = None) -> str:
     return f"± {part:,.0f} if it has 1,000" if part >= 10 else f"± {part:.3g} if it has 1,000"
 
 
-def shown_truncation(reach: float | str | None) -> str:
+def shown_truncation(reach: float | str | None, span: float | None = None) -> str:
     """How much farther than noise the rows that caps cut may move a column, before it is asked for.
 
     >>> shown_truncation(795), shown_truncation("24,500 / n"), shown_truncation(None)
-    ('up to 795 farther by truncation', 'up to 24,500 / n farther by truncation', '')
+    ('up to 795 farther by truncation', 'up to 24.5 farther by truncation if a group has 1,000 rows', '')
     """
-    if not reach or not isinstance(reach, str):
-        return f"up to {number_text(reach)} farther by truncation" if reach else ""
-    return f"up to {reach} farther by truncation" if reach.endswith(" / n") else reach
+    if not reach:
+        return ""
+    if not isinstance(reach, str):
+        return f"up to {number_text(reach)} farther by truncation"
+    if not reach.endswith(" / n"):
+        return reach
+    part = float(reach.removesuffix(" / n").replace(",", "")) / 1000
+    return f"up to {part if span is None else min(part, span):,.3g} farther by truncation if a group has 1,000 rows"
 
 
 def _reaches(quote: Quote) -> list[str]:
-    return [shown_truncation(quote.truncation.get(name)) for name in quote.margins]
+    return [shown_truncation(quote.truncation.get(name), quote.spans.get(name)) for name in quote.margins]
 
 
 def margin_rows(quote: Quote) -> list[tuple[str, ...]]:

@@ -112,7 +112,9 @@ def kinds_of(formula: Any) -> Iterator[str]:
 
 
 _TOLD = 3  # cells
-_BY_CAPS = "Less noise would hardly narrow that: it comes from rows that caps cut. Higher caps would."
+_BY_CAPS = (
+    "What comes from rows that caps may cut gets no narrower by that: higher caps, or a profile with more ε, would."
+)
 
 
 def uncertain(answer: Answer, form: Form, standing: Mapping[str, Any] | None, measured: Measured) -> list[str]:
@@ -123,7 +125,7 @@ def uncertain(answer: Answer, form: Form, standing: Mapping[str, Any] | None, me
     together = "" if answer.confidence.over == "cell" else ", all numbers together"
     sure = f"with {percent(Fraction(answer.confidence))} confidence{together}"
     keys = list(zip(*answer.keys, strict=True)) if answer.keys else [()] * len(answer)
-    count, sentences, by_noise = 0, [], False
+    count, sentences, reasons = 0, [], set()
     for column in answer.estimates:
         most = 0.5 if column.name in measured.quantiles else 1.0
         scope = " of the rows that count" if any(column.open_sides) else ""
@@ -131,7 +133,7 @@ def uncertain(answer: Answer, form: Form, standing: Mapping[str, Any] | None, me
             if not _is_uncertain(value, low, high, most):
                 continue
             count += 1
-            by_noise |= _is_uncertain(value, *noise, most)
+            reasons.add("noise" if _is_uncertain(value, *noise, most) else "caps")
             if count <= _TOLD:
                 label = " · ".join(map(number_text, key))
                 span = f"lies between {_end(low)} and {_end(high)} {sure}."
@@ -139,8 +141,8 @@ def uncertain(answer: Answer, form: Form, standing: Mapping[str, Any] | None, me
     if not sentences:
         return []
     remainder = [f"… and {count - _TOLD:,} more."] * (count > _TOLD)
-    narrower = advice(answer, form, standing, measured) if by_noise else [_BY_CAPS]
-    return [*sentences, *remainder, *narrower]
+    narrower = advice(answer, form, standing, measured) if "noise" in reasons else []
+    return [*sentences, *remainder, *narrower, *[_BY_CAPS] * ("caps" in reasons)]
 
 
 def advice(answer: Answer, form: Form, standing: Mapping[str, Any] | None, measured: Measured) -> list[str]:
@@ -437,13 +439,10 @@ def _side_by_side(call: Call, contents: list[bytes], sides: list[dict[str, str]]
 
 def _confidence_text(change: Difference) -> str:
     scope = "all together" if change.together else "each"
-    known = " and the rows that caps may cut" * covers_truncation(change.estimates)
-    lines = [
-        f"the intervals of the differences hold with at least {percent(change.confidence)}, {scope}: both noises{known} "
-        "are in them, and what either release may miss is added up",
-        *legend(change.estimates),
-    ]
-    return " ".join(map(sentence, lines))
+    parts = f"both noises{' and the rows that caps may cut' * covers_truncation(change.estimates)}"
+    sure = f"the intervals of the differences hold with at least {percent(change.confidence)}, {scope}: {parts} are in "
+    added = "them, and what either release may miss is added up"
+    return " ".join(map(sentence, (sure + added, *legend(change.estimates))))
 
 
 def _surely(change: Difference) -> str:

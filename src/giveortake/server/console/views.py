@@ -545,8 +545,9 @@ def quote_view(document: Mapping[str, Any], form: Form) -> dict[str, Any]:
         "paid": quote.paid,
         "approval": quote.approval,
         "margins": [
-            (name, margin_in_words(margin, quote.spans.get(name)), shown_truncation(quote.truncation.get(name)))
+            (name, margin_in_words(margin, span), shown_truncation(quote.truncation.get(name), span))
             for name, margin in margins.items()
+            for span in [quote.spans.get(name)]
         ],
         "which_rows": quote.which_rows,
         "percent": decimal(100 * quote.confidence),
