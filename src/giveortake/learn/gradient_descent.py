@@ -406,7 +406,7 @@ class _Descent:
                     f"of a person's gradient in each step, a length of {float(schedule.clip):g} counts",
                     *(() if run.charged else ("fitted before at this price: nothing was charged again",)),
                 ),
-                capped_rows(self.relation),
+                capped_rows(self.context.relation),
             )
             mean = np.mean(path[len(path) // 2 :], axis=0)
             return Descent(self.features, self.target, mean, provenance, np.array(path))
