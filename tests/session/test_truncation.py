@@ -259,7 +259,7 @@ def test_counters_and_workloads_quote_both_parts() -> None:
     assert "at most 7 rows of a person" in str(workload.quote(mu="1"))
     s.profile(most_rows=MOST).answer(epsilon="100")
     quote, answer = workload.quote(mu="1"), workload.answer(mu="1")
-    assert list(quote.truncation) == list(quote.margins) == ["region", "amount by region"]
+    assert list(quote.truncation) == list(quote.margins) == ["region", "amount_sum by region"]
     for label, column in zip(quote.margins, answer["region"].estimates, strict=True):
         assert column.apart.noise[0] == pytest.approx(quote.margins[label])
         assert column.apart.truncation[0] == pytest.approx(quote.truncation[label])
