@@ -420,6 +420,43 @@ def test_every_face_says_first_which_rows_the_numbers_are_of() -> None:
     assert "more rows" not in repr(sample())
 
 
+def test_the_parts_of_an_interval_are_written_apart_on_every_face() -> None:
+    keys = Column("region", ["north", "south"])
+    counts = Column("n", [13630, 480], [13585, 435], [14470, 1320], noise=([13585, 435], [13675, 525]))
+    means = Column("mean", [12.31, 2.2], [11.8, 1.0], [13.3049, 3.9], noise=([12.1, 1.1], [12.5, 3.3]))
+    answer = Answer([keys, counts, means], caps=Caps(rows_per_person=3))
+    out = io.StringIO()
+    Console(file=out, width=200).print(answer)
+    faces = repr(answer), answer._repr_html_(), answer.to_markdown(), out.getvalue()
+    for face in faces:
+        for part in ("13,630", "± 45", "up to 795 more", "up to 0.81 more or 0.30 less", "± 1.1"):
+            assert part in face
+    assert faces[0].splitlines()[1].index("up to 795") == faces[0].splitlines()[2].index("up to 795")
+    assert "repeating-linear-gradient" in faces[1]
+    assert answer.to_dict()["n_high"] == [14470, 1320]  # tables hold the whole interval
+    assert answer.margins["n"] == Margins((45, 45), (795, 795))
+    unlimited = Answer([Column("x", [1.0], [0.5], [math.inf], noise=([0.5], [1.5]))])
+    assert "± 0.50, up to ∞ more" in repr(unlimited)
+    days = [date(2024, 1, day) for day in range(1, 6)]
+    of_days = Answer([Column("day", [days[2]], [days[0]], [days[4]], noise=([days[1]], [days[3]]))])
+    assert "2024-01-02 … 2024-01-04, 2024-01-01 … 2024-01-05 for all rows" in repr(of_days)
+
+
+def test_what_truncation_may_do_is_kept_in_estimates_and_differences() -> None:
+    estimate = Estimate(5.0, 4.0, 6.0, open_sides=(True, False), caps=Caps(rows_per_person=2))
+    assert Estimate.from_json(estimate.to_json()) == estimate
+    assert "at most 2 rows of a person" in repr(estimate)
+    before = Answer([Column("n", [10], [8], [30], noise=([8], [12]))], release_id="a")
+    after = Answer([Column("n", [50], [45], [55], open_sides=(False, True))], release_id="b")
+    change = difference(before, after)
+    (column,) = change.estimates
+    assert next(column.triples()) == (40, 15, 47)
+    assert next(column.noise_ends()) == (33, 47)
+    assert column.open_sides == (False, True)
+    assert change.notes
+    assert difference(after, before).estimates[0].open_sides == (True, False)
+
+
 @all_cases(("said", "meant"), [(95, "0.95"), ("99.9", "0.999"), (2, "0.95"), (0, "0.95")])
 def test_who_states_a_confidence_in_percent_is_told_the_probability(said: Any, meant: str) -> None:
     with pytest.raises(gt.errors.InvalidParameter, match="strictly between 0 and 1") as told:

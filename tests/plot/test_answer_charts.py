@@ -15,9 +15,12 @@ import pytest
 import vl_convert
 
 import giveortake as gt
+from cases import all_cases
 from giveortake import plot
 from giveortake.answers import Answer, Column
+from giveortake.answers.terms import Caps
 from giveortake.errors import InvalidParameter
+from giveortake.plot import svg
 from giveortake.plot.theme import altair
 
 INF = math.inf
@@ -208,13 +211,42 @@ def test_charts_in_one_picture_name_their_own_lines() -> None:
     assert plot.panels([("total", Answer([estimate([3.0])]))]).to_dict()["title"]["text"] == "total"
 
 
-def test_the_caption_says_what_intervals_do_not_cover_on_lines_as_wide_as_the_charts() -> None:
-    said = {"contributions": "at most 4 rows of a person"}
-    columns = [Column("k", ["a"]), estimate([1.0]), estimate([2.0], name="total")]
+def test_the_caption_says_which_rows_numbers_are_of_on_lines_as_wide_as_the_charts() -> None:
+    open_column = Column("n", [1.0], [0.0], [2.0], open_sides=(False, True))
+    columns = [Column("k", ["a"]), open_column, estimate([2.0], name="total")]
     for some, wide in ((columns[:2], 74), (columns, 148)):
-        lines = Answer(some, recipe=said, notes=("word " * 60,)).plot().to_dict()["title"]["subtitle"]
-        assert "truncation by caps" in " ".join(lines)
+        lines = Answer(some, caps=Caps(rows_per_person=4), notes=("word " * 60,)).plot().to_dict()["title"]["subtitle"]
+        assert "at most 4 rows of a person" in " ".join(lines)
         assert wide - 8 < max(map(len, lines)) <= wide
+
+
+@all_cases("keys", [["a", "b", "c"], [1, 2, 3], YEAR[:3]])
+def test_truncation_is_drawn_apart_from_noise(keys: list[Any]) -> None:
+    """Hatched from the end of the solid part to the end of the interval; an open side has an open arrow at its end."""
+    numbers = [10.0, 20.0, 30.0]
+    lows, highs = [number - 5 for number in numbers], [number + 5 for number in numbers]
+    truncated = Column("n", numbers, lows, [high + 40 for high in highs], noise=(lows, highs))
+    opened = Column("n", numbers, lows, highs, open_sides=(False, True))
+    known, unknown, bare = (Answer([Column("key", keys), column]) for column in (truncated, opened, estimate(numbers)))
+    assert [row["high"] - row["noise_high"] for row in rows_of(known.plot())] == [40.0] * 3
+
+    def marks(answer: Answer) -> list[dict[str, Any]]:
+        return [layer["mark"] for layer in answer.plot().to_dict()["layer"]]
+
+    def hatched(answer: Answer) -> int:
+        return sum("strokeDash" in mark for mark in marks(answer))
+
+    def open_arrows(answer: Answer) -> list[str]:
+        return [mark["shape"] for mark in marks(answer) if mark.get("shape", "").startswith("triangle")]
+
+    assert (hatched(known) > 0, hatched(unknown), hatched(bare)) == (True, 0, 0)
+    assert [len(open_arrows(answer)) for answer in (known, unknown, bare)] == [0, 1, 0]
+    assert not next(mark for mark in marks(unknown) if "triangle" in mark.get("shape", ""))["filled"]
+    drawn = [str(svg.figure(answer) or "") + "".join(svg.bars(answer["n"]).rows) for answer in (known, unknown, bare)]
+    assert ["truncation" in picture for picture in drawn] == [True, False, False]
+    assert ['class="open"' in picture for picture in drawn] == [False, True, False]
+    for answer, words in ((known, "hatched"), (unknown, "open arrow")):
+        assert words in answer.plot().to_dict()["title"]["subtitle"][-1]
 
 
 def test_values_are_strokes_across_their_intervals_and_legends_are_lines() -> None:

@@ -109,7 +109,8 @@ def test_a_duckdb_file_holds_tables_comments_and_a_catalogue_and_is_replaced(
         table = read.sql(f'FROM giveortake."{name}"')
         answer = session.release(session.releases()[1].id)
         assert table.columns[:5] == ["region", HOSTILE, f"{HOSTILE}_low", f"{HOSTILE}_high", f"{HOSTILE}_margin"]
-        assert table.columns[5:] == ["release_id", "confidence", "guarantee", "caps"]
+        assert table.columns[5:7] == [f"{HOSTILE}_noise", f"{HOSTILE}_truncation"]
+        assert table.columns[7:] == ["release_id", "confidence", "guarantee", "caps"]
         assert table.pl()[HOSTILE].to_list() == answer.to_dict()[HOSTILE]
         assert table.pl()["guarantee"][0] == str(answer.guarantee)
         (said,) = read.execute("SELECT comment FROM duckdb_tables() WHERE table_name = ?", [name]).fetchall()

@@ -190,3 +190,80 @@ def test_a_custodians_profile_chooses_the_caps_of_everybody_who_states_nothing()
     with session(rows_per_person=3) as quiet:
         answer = quiet.sql("SELECT COUNT(*) AS n FROM trips").answer(epsilon=1, rows_per_person=3)
         assert Answer.from_json(answer.to_json()) == answer
+
+
+QUOTED = [
+    ("COUNT(*)", "n"),
+    ("SUM(amount)", "n"),
+    ("3 - 2 * SUM(amount)", "n"),
+    ("SUM(amount) + COUNT(*)", "n"),
+    ("COUNT(DISTINCT region)", "n"),
+]
+
+
+@all_cases(("formula", "name"), QUOTED)
+@pytest.mark.parametrize("by", ["", " GROUP BY region"], ids=["whole", "groups"])
+def test_a_quote_tells_both_parts_of_the_margin_beforehand(formula: str, name: str, by: str) -> None:
+    keys = "region, " if by else ""
+    query = session().sql(f"SELECT {keys}{formula} AS {name} FROM trips{by}")
+    quote = query.quote(epsilon="1", rows_per_person=7)
+    answer = query.answer(epsilon="1", rows_per_person=7)
+    parts = answer.margins[name]
+    assert parts.truncation[0] == pytest.approx(quote.truncation[name], abs=1)  # ends are rounded outwards
+    for noise in parts.noise:
+        assert noise == pytest.approx(quote.margins[name], abs=1)
+    assert quote.which_rows == ""
+    assert f"{quote.truncation[name]:,.6g}"[:3] in str(quote)
+    assert gt.session.Quote.from_json(quote.to_json()) == quote
+
+
+def test_the_quote_of_a_mean_bounds_what_truncation_adds_by_the_number_of_rows() -> None:
+    query = session().sql("SELECT AVG(amount) AS m, MEDIAN(amount) AS half FROM trips")
+    answer = query.answer(epsilon=EXACT, rows_per_person=7)
+    (rows,) = session().sql("SELECT COUNT(amount) AS n FROM trips").answer(epsilon=EXACT, rows_per_person=7)["n"]
+    known, unknown = (query.quote(epsilon=EXACT, rows_per_person=7, n=n) for n in (rows, None))
+    assert answer.margins["m"].truncation[0] <= known.truncation["m"] * 1.01
+    assert answer.left_out is not None
+    assert answer.left_out.rows is not None
+    assert float(str(unknown.truncation["m"]).removesuffix(" / n").replace(",", "")) == pytest.approx(
+        100 * answer.left_out.rows, rel=1e-3
+    )
+    assert "ranks" in str(unknown.truncation["half"])
+
+
+def test_a_quote_without_a_profile_says_which_rows_it_is_about() -> None:
+    s = session(epsilon=None)
+    query = s.sql("SELECT COUNT(*) AS n, COUNT(DISTINCT person) AS persons FROM trips")
+    quote = query.quote(epsilon="1", rows_per_person=3)
+    assert quote.truncation["n"] is None
+    for face in (str(quote), quote._repr_html_()):
+        assert "at most 3 rows of a person" in face
+        assert "more rows are not in" in face
+    persons = s.sql("SELECT COUNT(DISTINCT person) AS n FROM trips").quote(epsilon="1", rows_per_person=3)
+    assert (persons.truncation, persons.which_rows) == ({}, "")
+    by_row = gt.protect(trips(), unit=gt.ROW, budget=gt.PureDP(1), name="trips")
+    assert by_row.sql("SELECT COUNT(*) AS n FROM trips").quote(epsilon="1").truncation == {}
+
+
+def test_who_pays_by_margin_gets_that_margin_of_noise_beside_a_profile() -> None:
+    s = session()
+    answer = s.sql("SELECT COUNT(*) AS n FROM trips").answer(margin=50, rows_per_person=7)
+    assert answer.margins["n"].noise[0] <= 50
+
+
+def test_counters_and_workloads_quote_both_parts() -> None:
+    s = session(epsilon=None, budget=gt.GaussianDP(10**6), rows_per_person=7)
+    tables = gt.workload.marginals(["region"], up_to=1) + gt.workload.marginals(["region"], up_to=1, of="amount")
+    workload, counter = s.workload(tables), s.counter("index", horizon=10)
+    assert set(workload.quote(mu="1").truncation.values()) == set(counter.quote(mu="1").truncation.values()) == {None}
+    assert "at most 7 rows of a person" in str(workload.quote(mu="1"))
+    s.profile(most_rows=MOST).answer(epsilon="100")
+    quote, answer = workload.quote(mu="1"), workload.answer(mu="1")
+    assert list(quote.truncation) == list(quote.margins) == ["region", "amount_sum by region"]
+    for label, column in zip(quote.margins, answer["region"].estimates, strict=True):
+        assert column.apart.noise[0] == pytest.approx(quote.margins[label])
+        assert column.apart.truncation[0] == pytest.approx(quote.truncation[label])
+    quote = counter.quote(mu="1")
+    parts = counter.answer(mu="1").next().margins["n"]
+    assert parts.truncation[0] == pytest.approx(quote.truncation["n"])
+    assert 0 < parts.noise[0] <= quote.margins["n"]

@@ -20,7 +20,7 @@ import numpy as np
 
 from giveortake.answers import arrow, codec, render
 from giveortake.answers.column import NUMBERS, Column, Margins, Value, plain
-from giveortake.answers.render import as_markdown, printable, shown_with_margin
+from giveortake.answers.render import as_markdown, printable, shown_cells, with_beyond
 from giveortake.answers.terms import Confidence
 from giveortake.errors import InvalidParameter, NotFound, QueryRefused, Unprovable, package
 from giveortake.exact import counted
@@ -416,14 +416,24 @@ class Estimate(Released):
 
     _column: Column
 
-    def __init__(self, value: Value, low: Value, high: Value, *, name: str = "value", **provenance: Any) -> None:
+    def __init__(
+        self,
+        value: Value,
+        low: Value,
+        high: Value,
+        *,
+        name: str = "value",
+        open_sides: tuple[bool, bool] = (False, False),
+        **provenance: Any,
+    ) -> None:
         super().__init__(**provenance)
-        self._keep(_column=Column(name, [value], [low], [high]))
+        self._keep(_column=Column(name, [value], [low], [high], open_sides=open_sides))
 
     @classmethod
     def of_columns(cls, columns: Sequence[Column], provenance: dict[str, Any]) -> Estimate:
         value, low, high = next(columns[0].triples())
-        return cls(value, low, high, name=columns[0].name, **provenance)
+        sides = columns[0].open_sides
+        return cls(value, low, high, name=columns[0].name, open_sides=sides, **provenance)
 
     @property
     def columns(self) -> tuple[Column]:
@@ -543,13 +553,14 @@ def _rows_with_missing_keys(columns: Sequence[Column], after: int) -> Iterator[s
     estimate = next((column for column in columns if column.has_interval), None)
     if estimate is None or not keys or len(estimate) <= after:
         return
-    for names, row in islice(zip(zip(*keys, strict=True), estimate.triples(), strict=True), after, None):
+    for index, names in islice(enumerate(zip(*keys, strict=True)), after, None):
         if None in names:
+            [(value, *margins)] = shown_cells(estimate.selected([index]), 1)
             key_texts = [
                 f"without `{key.name}`" if name is None else f"{key.name} {name}"
                 for key, name in zip(keys, names, strict=True)
             ]
-            yield f"{', '.join(key_texts)}: {estimate.name} {' '.join(shown_with_margin(*row))}"
+            yield f"{', '.join(key_texts)}: {estimate.name} {value} {with_beyond(*margins)}"
 
 
 _TWICE = "has several rows with the same keys: they cannot be told apart"
@@ -628,10 +639,15 @@ def difference(before: Answer, after: Answer) -> Difference:
 def _notes(before: Answer, after: Answer) -> list[str]:
     if before.release_id == after.release_id:
         return ["both are the same release: every difference is zero, and the intervals say nothing"]
+    open_sides = render.which_rows(after) or render.which_rows(before)
+    rows = [f"{open_sides}: a change of theirs is not told"] if open_sides else []
     if before.caps != after.caps:
         first, second = (printable(str(answer.caps or "everything of a person counts")) for answer in (before, after))
-        return [f"they count differently: {first} in the first, {second} in the second; part of a change may be that"]
-    return []
+        different = (
+            f"they count differently: {first} in the first, {second} in the second; part of a change may be that"
+        )
+        return [*rows, different]
+    return rows
 
 
 def _row_indices(answer: Answer, names: Sequence[str]) -> dict[tuple[Value, ...], int]:
@@ -645,12 +661,25 @@ def _row_indices(answer: Answer, names: Sequence[str]) -> dict[tuple[Value, ...]
 
 
 def _difference(after: Column, before: Column) -> Column:
-    values, lows, highs = [], [], []
-    for (value, low, high), (other, other_low, other_high) in zip(after.triples(), before.triples(), strict=True):
-        values.append(_minus(value, other, 0))
-        lows.append(_minus(low, other_high, -1))
-        highs.append(_minus(high, other_low, 1))
-    return Column(after.name, values, lows, highs, kind="nothing")
+    values = [_minus(value, other, 0) for value, other in zip(after, before, strict=True)]
+    whole = [[(low, high) for _, low, high in column.triples()] for column in (after, before)]
+    covers = after.noise is not None or before.noise is not None
+    return Column(
+        after.name,
+        values,
+        *_ends_of_difference(*whole),
+        noise=_ends_of_difference(list(after.noise_ends()), list(before.noise_ends())) if covers else None,
+        open_sides=(after.open_sides[0] or before.open_sides[1], after.open_sides[1] or before.open_sides[0]),
+    )
+
+
+def _ends_of_difference(
+    after: Sequence[tuple[Value, Value]], before: Sequence[tuple[Value, Value]]
+) -> tuple[list[int | float | None], list[int | float | None]]:
+    pairs = list(zip(after, before, strict=True))
+    return [_minus(low, high, -1) for (low, _), (_, high) in pairs], [
+        _minus(high, low, 1) for (_, high), (low, _) in pairs
+    ]
 
 
 def _minus(value: Value, other: Value, outwards: int) -> int | float | None:

@@ -134,15 +134,12 @@ class Column:
     @property
     def apart(self) -> Margins:
         """The two parts of every margin: noise, and truncation by contribution bounds."""
-        low, high = (self.low, self.high) if self.noise is None else self.noise
-        if low is None or high is None:
-            return Margins((None,) * len(self), (None,) * len(self))
-        lows, highs = plain(low), plain(high)
-        noise = tuple(map(margin, plain(self.values), lows, highs))
-        if any(self.open_sides):
+        ends = list(self.noise_ends())
+        noise = tuple(margin(value, *row) for value, row in zip(plain(self.values), ends, strict=True))
+        if self.low is None or any(self.open_sides):
             return Margins(noise, (None,) * len(self))
-        whole = ((low, high) for _, low, high in self.triples())
-        return Margins(noise, tuple(_farther(*row) for row in zip(lows, highs, whole, strict=True)))
+        whole_ends = ((low, high) for _, low, high in self.triples())
+        return Margins(noise, tuple(_farther(*row, whole) for row, whole in zip(ends, whole_ends, strict=True)))
 
     def truncated(self, left_out: LeftOut | None, least: float = 0.0, most: float = 1.0) -> Column:
         """The column of numbers from which caps left rows out, each of which adds from `least` to `most`.
@@ -181,6 +178,12 @@ class Column:
         low = nothing if self.low is None else plain(self.low)
         high = nothing if self.high is None else plain(self.high)
         return zip(plain(self.values), low, high, strict=True)
+
+    def noise_ends(self) -> Iterator[tuple[Value, Value]]:
+        """The ends of the part of each interval that covers noise alone: the whole of it if it covers nothing else."""
+        low, high = (self.low, self.high) if self.noise is None else self.noise
+        nothing = (None,) * len(self)
+        return zip(nothing if low is None else plain(low), nothing if high is None else plain(high), strict=True)
 
     def parts(self) -> dict[str, Values]:
         """The columns of a plain table: the values, and the ends under the names `…_low` and `…_high`."""

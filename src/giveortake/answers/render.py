@@ -116,6 +116,46 @@ def shown_column(rows: Sequence[tuple[Value, Value, Value]]) -> list[tuple[str, 
     return [_sides(*row, 0, form) for row in whole]
 
 
+def beyond_noise(column: Column, rows: int) -> list[str]:
+    """For the first rows of an estimate, how much farther than noise truncation may move it; rounded up.
+
+    >>> from giveortake.answers.column import Column
+    >>> beyond_noise(Column("n", [120], [114], [200], noise=([114], [126])), 1)
+    ['up to 74 more']
+    """
+    if column.noise is None:
+        return [""] * min(len(column), rows)
+    return [
+        _beyond(value, *noise, low, high)
+        for (value, low, high), noise in islice(zip(column.triples(), column.noise_ends(), strict=True), rows)
+    ]
+
+
+def _beyond(value: Value, noise_low: Value, noise_high: Value, low: Value, high: Value) -> str:
+    if not (is_interval(noise_low, noise_high) and is_interval(low, high)):
+        return (
+            "" if (low, high) == (noise_low, noise_high) else f"{number_text(low)} … {number_text(high)} for all rows"
+        )
+    middle, inner_low, inner_high, below, above = (_as_float(end) for end in (value, noise_low, noise_high, low, high))
+    widest = max(inner_high - middle, middle - inner_low)
+    whole = all(type(end) is int for end in (value, low, high))
+    places = 0 if whole or not math.isfinite(widest) or widest <= 0 else _places(widest, _DIGITS)
+    sides = [(above - inner_high, "more"), (inner_low - below, "less")]
+    texts = [f"{_number_up(size, places)} {side}" for size, side in sides if size > 0]
+    return f"up to {' or '.join(texts)}" if texts else ""
+
+
+def _number_up(number: float, places: int) -> str:
+    """A positive number, rounded up to so many places; what is lost in doubles does not count."""
+    if not math.isfinite(number) or places > 12 or number >= 1e15:
+        return _number(number, places)
+    return _number(math.ceil(number * 10**places * (1 - 1e-9)) / 10**places, places)
+
+
+def _as_float(value: Any) -> float:
+    return float(value) if isinstance(value, int | float | Decimal) else math.nan
+
+
 def _form(up: float, down: float, at_end: bool, step: int) -> int:
     """0 if one margin says both sides, of whole numbers but for one step of rounding; 1 for two, 2 for the ends."""
     if min(up, down) >= 0 and max(up, down) <= max(_UNEVEN * min(up, down), min(up, down) + step):
@@ -206,11 +246,13 @@ def _cell(content: str) -> str:
 
 _MOST_ROWS = 20
 _FARTHEST = 10**300
-FOR_NOISE = " for the noise; they do not cover truncation by caps"
 FOR_ALL_ROWS = " for all rows; they cover truncation by caps"
 _BAR = (
-    "position:relative;display:inline-block;width:120px;height:9px;background:#eee;vertical-align:middle;margin:0 8px"
+    "position:relative;display:inline-block;width:120px;height:9px;background:#eee;vertical-align:middle;margin:0 8px;"
+    "print-color-adjust:exact"
 )
+_SOLID = "top:3px;height:3px;background:#888"
+_HATCHED = "top:1px;height:7px;background:repeating-linear-gradient(90deg,#888 0 1.5px,transparent 1.5px 4px)"
 
 
 def as_text(answer: Released) -> str:
@@ -236,26 +278,22 @@ def as_rich(answer: Released) -> Any:
     table = Table(pad_edge=False, box=None)
     for column in answer.columns:
         table.add_column(Text(printable(column.name), style="bold"), justify=_align(column))
-        if column.has_interval:
+        for _ in range(column.has_interval + (column.noise is not None)):
             table.add_column("", style="dim")
-    texts: list[list[str]] = []
+    texts: list[tuple[str, ...]] = []
     for column in answer.columns:
-        pairs = shown_cells(column, _head(column, _MOST_ROWS))
-        texts += (
-            [[value for value, _ in pairs], [margin for _, margin in pairs]]
-            if column.has_interval
-            else [[value for value, _ in pairs]]
-        )
+        values, margins, beyond = _texts(column, _MOST_ROWS)
+        texts += [values, *([margins] * column.has_interval), *([beyond] * (column.noise is not None))]
     for row in zip(*texts, strict=True):
         table.add_row(*(Text(cell) for cell in row))
     return Group(table, *(Text(line, style="dim") for line in _footer(answer, _MOST_ROWS)))
 
 
-def _footer(answer: Released, rows: int) -> list[str]:
-    """What stands below the first rows: how many more there are, the facts, the promise and the notes."""
+def _footer(answer: Released, rows: int, bars: Sequence[str] = ()) -> list[str]:
+    """What stands below the first rows: how many more there are, the facts, what bars mean, the promise, the notes."""
     hidden = [f"… {counted(len(answer) - rows, 'more row')}"] if len(answer) > rows else []
     promise = [] if answer.guarantee is None else [str(answer.guarantee)]
-    return [*hidden, " · ".join(facts(answer)), *promise, *notes(answer)]
+    return [*hidden, " · ".join(facts(answer)), *bars, *promise, *notes(answer)]
 
 
 def aligned(rows: Sequence[Sequence[str]], justify: Callable[[str, int], str] = str.ljust) -> list[str]:
@@ -295,63 +333,99 @@ def as_html(answer: Released, rows: int = _MOST_ROWS, *, foot: bool = True) -> s
     )
     cells = [_html_cells(column, rows) for column in answer.columns]
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
-    footer = _footer(answer, rows)
+    footer = _footer(answer, rows, legend(answer.columns))
     if not foot:
         footer = footer[:1] if len(answer) > rows else []
     text = "<br>".join(map(escape, footer))
     return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{text}</small></div>"
 
 
-def shown_cells(column: Column, rows: Sequence[tuple[Value, Value, Value]]) -> list[tuple[str, str]]:
-    """Values, and what stands beside them. A whole number that is a key is written as it is: 2010 may be a year."""
-    if column.has_interval:
-        return shown_column(rows)
-    return [(str(value) if type(value) is int else number_text(value), "") for value, _, _ in rows]
+def shown_cells(column: Column, most: int) -> list[tuple[str, str, str]]:
+    """Of the first rows the values, their margins of noise, and how much farther truncation may move them.
+
+    A whole number that is a key is written as it is: 2010 may be a year.
+    """
+    values = list(islice(column, most))
+    if not column.has_interval:
+        return [(str(value) if type(value) is int else number_text(value), "", "") for value in values]
+    ends = islice(column.noise_ends(), most)
+    pairs = shown_column([(value, low, high) for value, (low, high) in zip(values, ends, strict=True)])
+    return [(*pair, beyond) for pair, beyond in zip(pairs, beyond_noise(column, most), strict=True)]
+
+
+def with_beyond(margin: str, beyond: str) -> str:
+    """A margin of noise, and behind it how much farther truncation may move the number."""
+    return ", ".join(filter(None, (margin, beyond)))
+
+
+def _texts(column: Column, most: int) -> list[tuple[str, ...]]:
+    """The values, margins and rests of the first rows."""
+    cells = shown_cells(column, most)
+    return [tuple(cell[part] for cell in cells) for part in range(3)]
 
 
 def _cells(column: Column, rows: int) -> list[str]:
-    pairs = shown_cells(column, _head(column, rows))
-    widest = max((len(value) for value, _ in pairs), default=0)
-    justified = [value.rjust(widest) if column.kind in NUMBERS else value.ljust(widest) for value, _ in pairs]
-    texts = [f"{value} {margin}".rstrip() for value, (_, margin) in zip(justified, pairs, strict=True)]
+    values, margins, beyond = _texts(column, rows)
+    widest = max(map(len, values), default=0)
+    justified = [value.rjust(widest) if column.kind in NUMBERS else value.ljust(widest) for value in values]
+    if any(beyond):
+        commas = [f"{margin}," if rest else margin for margin, rest in zip(margins, beyond, strict=True)]
+        farthest = max(map(len, commas))
+        margins = tuple(f"{margin.ljust(farthest)} {rest}" for margin, rest in zip(commas, beyond, strict=True))
+    texts = [f"{value} {margin}".rstrip() for value, margin in zip(justified, margins, strict=True)]
     lines = [printable(column.name), *texts]
     width = max(map(len, lines))
     return [text.ljust(width) for text in lines]
 
 
 def _html_cells(column: Column, most: int) -> list[str]:
-    rows = _head(column, most)
     align = f'<td style="text-align:{_align(column)}">'
-    texts = [(escape(value), escape(margin)) for value, margin in shown_cells(column, rows)]
+    texts = [(escape(value), escape(with_beyond(*parts))) for value, *parts in shown_cells(column, most)]
     if not column.has_interval:
         return [f"{align}{value}</td>" for value, _ in texts]
-    bars = _bars(rows)
+    bars = _bars(column, most)
     return [
-        f'{align}{value}</td><td style="opacity:.7">{margin}</td><td>{bar}</td>'
+        f'{align}{value}</td><td style="opacity:.7;white-space:nowrap">{margin}</td><td>{bar}</td>'
         for (value, margin), bar in zip(texts, bars, strict=True)
     ]
 
 
-def _bars(rows: list[tuple[Value, Value, Value]]) -> list[str]:
+def _bars(column: Column, most: int) -> list[str]:
     """A bar for each interval, all on the scale of the finite ends; infinite ends reach beyond the scale."""
+    rows = [(*row, *noise) for row, noise in islice(zip(column.triples(), column.noise_ends(), strict=True), most)]
     numbers = [tuple(map(_finite, row)) for row in rows]
     known = [end for row in numbers for end in row if end is not None]
     least, greatest = min([0.0, *known]), max([0.0, *known])
     span = greatest - least or 1.0
     scaled = [[None if end is None else (end - least) / span for end in row] for row in numbers]
-    return [_bar(*row) if is_interval(*interval[1:]) else "" for row, interval in zip(scaled, rows, strict=True)]
+    drawn = [is_interval(*row[1:3]) for row in rows]
+    return [_bar(row, column.open_sides) if has_bar else "" for row, has_bar in zip(scaled, drawn, strict=True)]
 
 
-def _bar(value: float | None, low: float | None, high: float | None) -> str:
-    """An interval on a scale from 0 to 1, with an arrow where an end is missing."""
+def _bar(ends: Sequence[float | None], open_sides: tuple[bool, bool]) -> str:
+    """An interval on a scale from 0 to 1: noise is solid, truncation hatched.
+
+    An arrow at the edge means that an end is missing, and one at an end that truncation may go further.
+    """
+    value, low, high, noise_low, noise_high = ends
     left, right = max(0.0, low or 0.0), 1.0 if high is None else min(1.0, high)
-    position = f"left:{100 * left:.1f}%;width:{100 * max(0.0, right - left):.1f}%"
-    parts = [f'<span style="position:absolute;top:3px;height:3px;background:#888;{position}"></span>']
+    inner = max(left, noise_low or 0.0), right if noise_high is None else min(right, noise_high)
+    ranges = [(left, inner[0], _HATCHED), (*inner, _SOLID), (inner[1], right, _HATCHED)]
+    parts = [
+        f'<span style="position:absolute;left:{100 * start:.1f}%;width:{100 * (end - start):.1f}%;{look}"></span>'
+        for start, end, look in ranges
+        if end > start or look == _SOLID
+    ]
     if value is not None:
         at = f"position:absolute;top:0;height:9px;width:2px;background:#222;left:{100 * value:.1f}%"
         parts.append(f'<span style="{at}"></span>')
-    for end, side, arrow in ((low, "left:-7px", "◂"), (high, "right:-7px", "▸")):
-        if end is None:
+    edges = [(low is None, "left:-7px", "◂"), (high is None, "right:-7px", "▸")]
+    sides = [
+        (open_sides[0], f"right:{100 - 100 * left:.1f}%", "◃"),
+        (open_sides[1], f"left:{100 * right:.1f}%", "▹"),
+    ]
+    for has_arrow, side, arrow in (*edges, *sides):
+        if has_arrow:
             parts.append(f'<span style="position:absolute;top:-4px;color:#888;line-height:17px;{side}">{arrow}</span>')
     return f'<span style="{_BAR}">{"".join(parts)}</span>'
 
@@ -369,10 +443,6 @@ def is_interval(low: Value, high: Value) -> bool:
     return all(isinstance(end, int | float | Decimal) and not math.isnan(end) for end in ends)
 
 
-def _head(column: Column, rows: int) -> list[tuple[Value, Value, Value]]:
-    return list(islice(column.triples(), rows))
-
-
 def _align(column: Column) -> Literal["left", "right"]:
     return "right" if column.kind in NUMBERS else "left"
 
@@ -381,18 +451,61 @@ def facts(answer: Released) -> list[str]:
     """How many rows there are, which rows of the table their numbers are about, how sure they are, what they cost."""
     facts = [counted(len(answer), "row")]
     estimates = [column for column in answer.columns if column.has_interval]
-    if any(any(column.open_sides) for column in estimates):
-        numbers = "these numbers" if len(answer) * len(estimates) > 1 else "this number"
-        caps = "some rows of a person" if answer.caps is None else answer.caps
-        facts.append(f"of {caps}; more rows are not in {numbers}")
+    facts += filter(None, [which_rows(answer)])
     if estimates:
         together = "each" if answer.confidence.over == "cell" else "all together"
-        scope = FOR_ALL_ROWS if any(column.noise is not None for column in estimates) else ""
+        scope = FOR_ALL_ROWS if covers_truncation(answer.columns) else ""
         facts.append(f"intervals hold with {percent(answer.confidence)} {together}{scope}")
     if answer.cost is not None:
         cost = answer.cost
         facts.append(f"cost {'ε = ' + decimal(cost) if isinstance(cost, Fraction) else shown_cost(cost)}")
     return facts
+
+
+def is_open(columns: Iterable[Column]) -> bool:
+    """Whether rows that caps cut may move some numbers further than their intervals tell."""
+    return any(any(column.open_sides) for column in columns)
+
+
+def covers_truncation(columns: Iterable[Column]) -> bool:
+    """Whether some intervals also cover the rows that caps cut."""
+    return any(column.noise is not None for column in columns)
+
+
+def rows_counted(caps: object, *, several: bool) -> str:
+    """Which rows numbers are about from which caps cut rows, and nobody knows how many.
+
+    >>> rows_counted("at most 3 rows of a person", several=False)
+    'of at most 3 rows of a person; more rows are not in this number'
+    """
+    some = "some rows of a person" if caps is None else caps
+    return f"of {some}; more rows are not in {'these numbers' if several else 'this number'}"
+
+
+def of_counted_rows(title: str, most_rows: int | None) -> str:
+    """A headline that says which rows it is about, where at most so many of a person count; None: all of them do.
+
+    >>> of_counted_rows("moments of 2 columns", 4)
+    'moments of 2 columns, of at most 4 rows of a person; more rows are not in these numbers'
+    """
+    if most_rows is None:
+        return title
+    counted_rows = f"at most {counted(most_rows, 'row')} of a person"
+    return f"{title}, {rows_counted(counted_rows, several=True)}"
+
+
+def which_rows(answer: Released) -> str:
+    """Which rows the numbers of an answer are about, if caps cut rows and nobody knows how many; else empty."""
+    if not is_open(answer.columns):
+        return ""
+    estimates = sum(column.has_interval for column in answer.columns)
+    return printable(rows_counted(answer.caps, several=len(answer) * estimates > 1))
+
+
+def legend(columns: Sequence[Column]) -> list[str]:
+    """What the parts of bars mean, where caps cut rows."""
+    parts = ["solid: noise; hatched: rows that caps may cut"] * covers_truncation(columns)
+    return [*parts, *["an open arrow: rows beyond the caps may move a number further that way"] * is_open(columns)]
 
 
 def notes(answer: Released) -> list[str]:
@@ -469,7 +582,10 @@ def as_markdown(answer: Released) -> str:
     """A table with every row, and below it what was promised and how sure it is."""
     rule = ["---:" if column.kind in NUMBERS else ":---" for column in answer.columns]
     cells = [
-        [escaped(" ".join(filter(None, pair))) for pair in shown_cells(column, list(column.triples()))]
+        [
+            escaped(" ".join(filter(None, (value, with_beyond(*parts)))))
+            for value, *parts in shown_cells(column, len(column))
+        ]
         for column in answer.columns
     ]
     lines = [[escaped(printable(column.name)) for column in answer.columns], rule, *zip(*cells, strict=True)]

@@ -26,7 +26,7 @@ from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import decimal, percent, rough_percent
 from giveortake.ledger.discovery import MEMORY
 from giveortake.progress import progress
-from giveortake.session.render import cost_of, left_of, more_like_it, quote_facts, shown_margin
+from giveortake.session.render import cost_of, left_of, margin_rows, more_like_it, quote_facts
 from giveortake.sql.refusals import in_sql
 
 if TYPE_CHECKING:
@@ -165,8 +165,11 @@ def _show_quote(out: Console, session: Session, quote: Quote) -> None:
     """Print a quote: margins, noise, price, what is left, and what would be cheaper."""
     table = Table("column", pad_edge=False, box=None)
     table.add_column(f"give or take, with {percent(quote.confidence)}", justify="right")
-    for name, margin in quote.margins.items():
-        table.add_row(Text(printable(name)), shown_margin(margin))
+    rows = margin_rows(quote)
+    if any(len(row) > 2 for row in rows):
+        table.add_column("rows that caps cut")
+    for name, *cells in rows:
+        table.add_row(Text(printable(name)), *map(Text, cells))
     out.print(table)
     out.print()
     facts = Table.grid(padding=(0, 2))

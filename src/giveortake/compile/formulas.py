@@ -73,6 +73,13 @@ class _Formula(ABC):
         """The margin in words, if it depends on rows."""
         return None
 
+    def reach_of_truncation(self, measures: Mapping[int, Combined], number: float | None) -> float | str:
+        """How much farther than noise the rows that contribution bounds leave out may move the number, about.
+
+        It is in words if it depends on rows. `number` is the number of values, if known.
+        """
+        return "farther by truncation, as the data say"
+
     def bound(self, rows: AnswerRows) -> Formula:
         """The formula with the rows of the answer; most formulas need only their own row, and stay as they are."""
         return self
@@ -129,6 +136,10 @@ class Linear(_Formula):
     def open_sides(self, measures: Sequence[Measure]) -> tuple[bool, bool]:
         least, most = _row_range([(weight, measures[index].of_row) for index, weight in self.weights.items()])
         return least < 0, most > 0
+
+    def reach_of_truncation(self, measures: Mapping[int, Combined], number: float | None) -> float:
+        below, above = truncation(self, measures)
+        return max(-math.floor(below), math.ceil(above)) if self.whole else max(-below, above)
 
     def margin(self, measures: Mapping[int, Combined], miss: float, number: float | None) -> float:
         half = margin(self, measures, miss)
@@ -215,8 +226,17 @@ class Ratio(_Formula):
     def margin_in_words(self, measures: Mapping[int, Combined], miss: float) -> str:
         return f"{self._margin(measures, miss, 1.0):.4g} / n"
 
+    def reach_of_truncation(self, measures: Mapping[int, Combined], number: float | None) -> float | str:
+        rows = truncation(self.under, measures)[1]
+        if self.low is None or self.high is None:
+            return _Formula.reach_of_truncation(self, measures, number)
+        widest = rows * float(self.high - self.low)
+        return f"{widest:,.4g} / n" if number is None else widest / (number + rows)
+
     def _margin(self, measures: Mapping[int, Combined], miss: float, number: float) -> float:
         """About half the width of the interval if `under` were equal to `number`."""
+        if any(measures[index].truncated is not None for index in (*self.over.weights, *self.under.weights)):
+            miss *= 1 - _OF_DIVISOR
         ends = [end for end in (self.low, self.high) if end is not None] or [Fraction(0), Fraction(1)]
         widest = max(margin(self.over.plus(self.under.times(-end)), measures, miss) for end in ends)
         return widest / number + float(self.slack)
@@ -237,6 +257,10 @@ class QuantileOf(_Formula):
 
     def margin_in_words(self, measures: Mapping[int, Combined], miss: float) -> str:
         return f"the values up to {self._distribution(measures).rank_margin(self.quantile, miss):,.4g} ranks away"
+
+    def reach_of_truncation(self, measures: Mapping[int, Combined], number: float | None) -> str:
+        rows = max(self.quantile, 1 - self.quantile) * Fraction(self._distribution(measures).truncated_rows)
+        return f"the values up to {float(rows):,.4g} ranks farther"
 
     def _distribution(self, measures: Mapping[int, Combined]) -> RunningTotals:
         distribution = measures[self.measure].distribution

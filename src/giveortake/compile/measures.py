@@ -172,9 +172,12 @@ def combined(
     }
 
 
-def without_data(measures: Sequence[Measure], noises: Sequence[RoundedNoise]) -> Mapping[int, Combined]:
+def without_data(
+    measures: Sequence[Measure], noises: Sequence[RoundedNoise], *, truncated_rows: float = 0
+) -> Mapping[int, Combined]:
     """Combined releases that hold only the noise, to compute margins before anything is released."""
-    return combined(measures, [Release(tuple(measure.of_no_keys() for measure in measures), tuple(noises))])
+    nothing = Release(tuple(measure.of_no_keys() for measure in measures), tuple(noises))
+    return combined(measures, [nothing], truncated_rows=truncated_rows)
 
 
 def _combined(measure: Measure, index: int, releases: Sequence[Release], miss: float) -> Combined:

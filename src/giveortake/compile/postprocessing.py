@@ -354,12 +354,13 @@ def _unknown(measurement: Measurement, columns: list[Column]) -> list[str]:
             starts, ends = (np.asarray(end, dtype=np.float64) for end in (by_name[name].low, by_name[name].high))
             wide = int(np.count_nonzero(ends - starts >= _AS_WIDE * (high - low))) if low < high else 0
             if wide:
+                caps = "higher caps, " if by_name[name].noise is not None else ""
                 scope = "" if len(starts) == 1 else f"in {wide:,} of {len(starts):,} rows "
                 notes.append(
                     Remark(
                         f"{scope}the interval of `{name}` is as wide as its bounds, {number_text(low)} to "
                         f"{number_text(high)}, and "
-                        "says nothing about it: ask for more ε, narrower bounds or larger groups"
+                        f"says nothing about it: ask for more ε, {caps}narrower bounds or larger groups"
                     )
                 )
     return notes

@@ -84,6 +84,7 @@ class Provenance:
     passes: tuple[Pass, ...]
     release_id: str
     notes: tuple[str, ...] = ()
+    capped_rows: int | None = None  # how many rows of a person count at most; None where all do
 
 
 class _Page:
@@ -130,7 +131,9 @@ class Card(_Page):
     @property
     def title(self) -> str:  # type: ignore[override]  # (made of the provenance)
         """The learner, and what was fitted."""
-        return f"{self.provenance.learner}: {self.provenance.words}"
+        return render.of_counted_rows(
+            f"{self.provenance.learner}: {self.provenance.words}", self.provenance.capped_rows
+        )
 
     def facts(self) -> list[tuple[str, str]]:
         """Labels and their texts."""
@@ -247,6 +250,7 @@ class Learner(Fitting):
                 *noisy_sums.remarks(),
                 *(() if noisy_sums.charged else ("fitted before at this price: nothing was charged again",)),
             ),
+            plan.context.capped_rows,
         )
         return fitted._adopt(model, provenance)  # noqa: SLF001 (of this class)
 

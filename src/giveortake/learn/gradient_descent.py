@@ -78,6 +78,7 @@ from giveortake.learn.noisy_sums import (
 from giveortake.mechanisms.vectors import OutputPerturbation
 from giveortake.plan import Call, ColumnReference, Derive, Domain, Expression, Kind, identity
 from giveortake.plan import Literal as Constant
+from giveortake.plan.describe import capped_rows
 from giveortake.privacy import ApproxDP, events
 from giveortake.session.kinds.learning_data import LearningData, served_to_asker
 from giveortake.session.kinds.runs import NoisyVector, PlannedRun, TrustedCode
@@ -405,6 +406,7 @@ class _Descent:
                     f"of a person's gradient in each step, a length of {float(schedule.clip):g} counts",
                     *(() if run.charged else ("fitted before at this price: nothing was charged again",)),
                 ),
+                capped_rows(self.context.relation),
             )
             mean = np.mean(path[len(path) // 2 :], axis=0)
             return Descent(self.features, self.target, mean, provenance, np.array(path))
@@ -659,6 +661,7 @@ class Risk:
                     f"Λ = {decimal(self.strength, 4)}; noise of {deviation:.3g} on each coefficient",
                     *(() if run.charged else ("fitted before at this price: nothing was charged again",)),
                 ),
+                self.context.capped_rows,
             )
             theta = drawn.steps.astype(np.float64) / FINENESS
             return PerturbedModel(self.features, self.target, theta, provenance, deviation)

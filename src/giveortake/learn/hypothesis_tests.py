@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack, final
 
@@ -115,7 +115,11 @@ class ContingencyPlan(FitPlan):
         released = noisy_sums.add_up("counts", self.known()[0], self.shares["counts"])
         shape = [len(column.values) for column in self.columns]
         return Contingency(
-            self.columns, released.cells(0).reshape(shape), released.deviation(), by_row=self.context.by_row
+            self.columns,
+            released.cells(0).reshape(shape),
+            released.deviation(),
+            by_row=self.context.by_row,
+            capped_rows=self.context.capped_rows,
         )
 
 
@@ -134,6 +138,7 @@ class Contingency(Document):
     guarantee: Guarantee | None = None
     release_id: str | None = None
     by_row: bool = False
+    capped_rows: int | None = None  # how many rows of a person count at most; None where all do
 
     @property
     def n(self) -> float:
@@ -150,7 +155,7 @@ class Contingency(Document):
         return [" by ".join(column.name for column in self.columns), *head], rows
 
     def _title(self) -> str:
-        return f"{self.n:,.0f} rows, each count ± {2 * self.noise:,.0f}"
+        return render.of_counted_rows(f"{self.n:,.0f} rows, each count ± {2 * self.noise:,.0f}", self.capped_rows)
 
     def __repr__(self) -> str:
         head, rows = self._table()
@@ -174,6 +179,7 @@ class HypothesisTest:
     p_value: float
     estimate: float | None = None
     estimate_of: str = ""
+    capped_rows: int | None = None  # how many rows of a person count at most; None where all do
 
     def _facts(self) -> list[tuple[str, str]]:
         least = 1 / (_DRAWS + 1)
@@ -182,10 +188,12 @@ class HypothesisTest:
         return facts if self.estimate is None else [*facts, (self.estimate_of, f"about {self.estimate:.4g}")]
 
     def __repr__(self) -> str:
-        return "\n".join([f"hypothesis: {self.hypothesis}", *(f"  {name}: {text}" for name, text in self._facts())])
+        title = render.of_counted_rows(f"hypothesis: {self.hypothesis}", self.capped_rows)
+        return "\n".join([title, *(f"  {name}: {text}" for name, text in self._facts())])
 
     def _repr_html_(self) -> str:
-        return render.card(self.hypothesis, render.fact_list(self._facts()))
+        title = render.of_counted_rows(self.hypothesis, self.capped_rows)
+        return render.card(title, render.fact_list(self._facts()))
 
 
 def independence(table: Contingency) -> HypothesisTest:
@@ -196,7 +204,7 @@ def independence(table: Contingency) -> HypothesisTest:
     drawn = _noisy_counts(n, np.outer(first, second), table.noise)
     statistics = _chi_square_of_independence(np.concatenate([table.counts[None], drawn]), table.noise)
     names = [column.name for column in table.columns]
-    return _test(f"{names[0]} and {names[1]} are independent", statistics)
+    return _test(f"{names[0]} and {names[1]} are independent", statistics, table)
 
 
 def goodness_of_fit(table: Contingency, expected: Mapping[Any, Any] | Sequence[Any] | None = None) -> HypothesisTest:
@@ -207,7 +215,7 @@ def goodness_of_fit(table: Contingency, expected: Mapping[Any, Any] | Sequence[A
     counts = np.concatenate([table.counts[None], _noisy_counts(n, shares, table.noise)])
     means = counts.sum(axis=1, keepdims=True) * shares
     statistics = _squares(counts, means, table.noise, (1,))
-    return _test(f"{table.columns[0].name} has the expected shares", statistics)
+    return _test(f"{table.columns[0].name} has the expected shares", statistics, table)
 
 
 def difference_of_means(moments: Moments, value: str, by: str) -> HypothesisTest:
@@ -238,6 +246,7 @@ def difference_of_means(moments: Moments, value: str, by: str) -> HypothesisTest
         test.p_value,
         float(means[1] - means[0]) * half,
         f"mean for {other} less that for {one}",
+        moments.capped_rows,
     )
 
 
@@ -249,7 +258,7 @@ def anova(moments: Moments, value: str, by: str) -> HypothesisTest:
     """
     _require_moments(moments)
     statistics = _Groups.from_moments(moments, value, by).statistics(np.random.default_rng(_SEED))
-    return _test(f"{value} has the same mean for every {by}", statistics)
+    return _test(f"{value} has the same mean for every {by}", statistics, moments)
 
 
 def correlation(moments: Moments, first: str, second: str) -> HypothesisTest:
@@ -280,10 +289,10 @@ def correlation(moments: Moments, first: str, second: str) -> HypothesisTest:
     drawn += sigma * random.normal(size=drawn.shape) * np.array([1, 0.5**0.5, 0.5**0.5, 1, 1, 0.5**0.5])
     released = np.array([matrix[0, 0], *matrix[0, 1:], *np.diag(matrix)[1:], matrix[1, 2]])
     statistics = _correlations(np.concatenate([released[None], drawn]), sigma)
-    test = _test(f"{first} and {second} are not correlated", np.abs(statistics))
+    test = _test(f"{first} and {second} are not correlated", np.abs(statistics), moments)
     names = moments.names
     related = moments.correlations()[names.index(first), names.index(second)]
-    return HypothesisTest(test.hypothesis, test.statistic, test.p_value, float(related), "correlation")
+    return replace(test, estimate=float(related), estimate_of="correlation")
 
 
 # -- sums of groups -----------------------------------------------------------------------------------------------
@@ -399,9 +408,10 @@ def _expected(column: Category, expected: Mapping[Any, Any] | Sequence[Any] | No
 # -- both -----------------------------------------------------------------------------------------------------------
 
 
-def _test(hypothesis: str, statistics: Reals) -> HypothesisTest:
+def _test(hypothesis: str, statistics: Reals, released: Contingency | Moments) -> HypothesisTest:
     """The test with its p-value: the share of statistics no less than the first, the released one, included."""
-    return HypothesisTest(hypothesis, float(statistics[0]), float((statistics >= statistics[0]).mean()))
+    p_value = float((statistics >= statistics[0]).mean())
+    return HypothesisTest(hypothesis, float(statistics[0]), p_value, capped_rows=released.capped_rows)
 
 
 def _rows(n: float, noise: float) -> int:

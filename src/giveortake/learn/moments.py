@@ -19,6 +19,7 @@ import numpy as np
 
 from giveortake import codec
 from giveortake.answers import Answer, Estimate, render
+from giveortake.answers.terms import Caps
 from giveortake.codec import stored
 from giveortake.compile import Spend, Terms
 from giveortake.engines import Component
@@ -209,7 +210,13 @@ class MomentsPlan(FitPlan):
     def learn(self, noisy_sums: NoisySums) -> Moments:
         (vector_sum,) = self.known()
         released = noisy_sums.add_up("products", vector_sum, self.shares["products"])
-        return Moments(self.features, released.matrix(), released.deviation(), by_row=self.context.by_row)
+        return Moments(
+            self.features,
+            released.matrix(),
+            released.deviation(),
+            by_row=self.context.by_row,
+            capped_rows=self.context.capped_rows,
+        )
 
 
 @final
@@ -229,6 +236,7 @@ class Moments(Document):
     guarantee: Guarantee | None = None
     release_id: str | None = None
     by_row: bool = False
+    capped_rows: int | None = None  # how many rows of a person count at most; None where all do
 
     @property
     def names(self) -> list[str]:
@@ -326,7 +334,8 @@ class Moments(Document):
         ]
 
     def _title(self) -> str:
-        return f"moments of {counted(len(self.features), 'column')} over {self.n:,.0f} ± {2 * self.noise:,.0f} rows"
+        title = f"moments of {counted(len(self.features), 'column')} over {self.n:,.0f} ± {2 * self.noise:,.0f} rows"
+        return render.of_counted_rows(title, self.capped_rows)
 
     def _facts(self) -> list[tuple[str, str]]:
         return [] if self.guarantee is None else [("promise", str(self.guarantee))]
@@ -439,9 +448,12 @@ class MeanFitting(Fitting):
     def _estimate(self, plan: FitPlan, mean: Fraction, run: Run, noisy_sums: NoisySums) -> Estimate:
         assert isinstance(plan, MeanPlan)  # noqa: S101 (it was planned here)
         low, high = max(plan.low, mean - plan.tolerance), min(plan.high, mean + plan.tolerance)
+        most = plan.context.capped_rows
         return Estimate(
             *(float(number) for number in (mean, low, high)),
             name="mean",
+            open_sides=(most is not None, most is not None),
+            caps=None if most is None else Caps(rows_per_person=most),
             guarantee=run.promise,
             cost=run.promise,
             release_id=noisy_sums.release_id,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypedDict, final
 import numpy as np
 
 from giveortake import exact
+from giveortake.answers.render import of_counted_rows
 from giveortake.compile import Spend, Terms
 from giveortake.engines import Component, Quantum, Sample, Summand, VectorSum
 from giveortake.engines.questions import LONGEST, SAMPLED_OF
@@ -24,6 +25,7 @@ from giveortake.errors import GiveOrTakeError, InvalidParameter, LedgerDamaged, 
 from giveortake.exact import whole
 from giveortake.mechanisms.vectors import VectorNoise
 from giveortake.plan import Filter, Literal, Relation, identity
+from giveortake.plan.describe import capped_rows
 from giveortake.session.kinds.learning_data import SPLIT, LearningData
 from giveortake.session.kinds.runs import BoundPlan, NoisyVector, PlannedRun
 from giveortake.session.requests import Request, request
@@ -292,6 +294,14 @@ class FitContext:
         return self.spend.gaussian()
 
     @property
+    def capped_rows(self) -> int | None:
+        """How many rows of a person count at most; None where all of them do."""
+        most = capped_rows(self.relation)
+        if self.relation.person is None or self.relation.most_rows == 1:
+            return most
+        return self.rows if most is None else min(most, self.rows)
+
+    @property
     def by_row(self) -> bool:
         """Whether no unit has more than one row, so that each row is cut by itself."""
         return self.relation.person is None or self.relation.most_rows == 1
@@ -366,7 +376,7 @@ class FitPlan(ABC):
         stated = [noise for *_, noise in noises if noise is not None]
         signal = None if n is None or not stated else max(stated) / n
         return {
-            "title": f"{self.words()} of {self.context.data.name}",
+            "title": of_counted_rows(f"{self.words()} of {self.context.data.name}", self.context.capped_rows),
             "lines": tuple({"pass": name, "share": float(share), "noise": noise} for name, share, noise in noises),
             "facts": {"unit": counted(run.promise, self.context.rows), "noise_to_signal": signal},
             "worthless": f"the noise in a sum is no smaller than all rows together: {MORE_SIGNAL}"

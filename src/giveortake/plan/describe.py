@@ -41,6 +41,12 @@ def rows_without(person: str) -> str:
     return f"rows without {with_article(person)} are left out"
 
 
+def capped_rows(relation: Relation) -> int | None:
+    """How many rows of a person count at most, of the tables that a relation reads; None where all of them do."""
+    caps = [scan.most_rows_of_person for scan in relation.scans() if scan.table.person is not None]
+    return min((cap for cap in caps if cap is not None), default=None)
+
+
 def described(questions: Sequence[Question]) -> str:
     """The questions of one charge, for whoever reads the ledger: aggregates, keys, tables and columns.
 

@@ -15,7 +15,17 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from giveortake.answers.answer import Released
-from giveortake.answers.render import caps_of, facts, is_interval, notes, number_text, printable, shown_with_margin
+from giveortake.answers.render import (
+    caps_of,
+    facts,
+    is_interval,
+    legend,
+    notes,
+    number_text,
+    printable,
+    shown_cells,
+    with_beyond,
+)
 from giveortake.errors import HIDDEN, InvalidParameter
 from giveortake.exact import counted
 from giveortake.plot.theme import COLOURS, DASHES, altair, shown_as_svg, without_tags
@@ -35,6 +45,7 @@ class Rows:
     order: list[str]
     series: list[str]
     whole: bool = False
+    open_sides: tuple[bool, bool] = (False, False)
 
     @classmethod
     def from_column(cls, form: Form, keys: Sequence[Any], column: Any, first: Any) -> Rows:
@@ -42,9 +53,9 @@ class Rows:
         labels, series = form.labels(keys, len(column))
         sizes = [_number(value) for value in first]
         values = []
-        for row, (value, low, high) in enumerate(column.triples()):
-            text, margin = shown_with_margin(value, low, high)
-            ends = {"low": _number(low), "high": _number(high)}
+        texts = [f"{text} {with_beyond(*margins)}".rstrip() for text, *margins in shown_cells(column, len(column))]
+        for row, ((value, *whole), noise) in enumerate(zip(column.triples(), column.noise_ends(), strict=True)):
+            ends = dict(zip(("low", "high", "noise_low", "noise_high"), map(_number, (*whole, *noise)), strict=True))
             values.append(
                 {
                     "place": form.position(keys, row, labels[row]),
@@ -52,8 +63,10 @@ class Rows:
                     "key": " · ".join(filter(None, (labels[row], series[row]))),
                     "value": _number(value),
                     **ends,
-                    "open": _open(low, high),
-                    "shown": f"{text} {margin}".rstrip(),
+                    "open": _open(*noise),
+                    "truncated": "none" if whole == list(noise) else _open(*whole),
+                    "arrow": row % (-(-len(column) // _MOST_ARROWS)) == 0 or not form.is_line,
+                    "shown": texts[row],
                 }
             )
         return cls(
@@ -63,6 +76,7 @@ class Rows:
             _ordered(labels, sizes),
             list(dict.fromkeys(series)),
             whole=column.kind == "integer",
+            open_sides=column.open_sides,
         )
 
     @property
@@ -155,6 +169,7 @@ def _open(low: Any, high: Any) -> str:
 
 
 _INTERVAL, _VALUE, _BAND = "#888888", "#222222", "#bbbbbb"  # they differ in grey
+_HATCHED = [1.5, 2]  # pixels that are drawn, and left out, of a bar for truncation
 _WIDTH = 460
 _HEIGHT, TALLEST, _LINE = 260, 560, 22  # a screen has room for the tallest and its title
 _FEW, _MANY = 12, 60
@@ -162,6 +177,7 @@ _NAMED = 40  # labels of categories
 _THIN = 4  # pixels of a line
 _MOST_APART, _APART = 6, 8  # lines whose bars are moved apart, and by how many pixels
 _ARROW = 4  # pixels from the edge to the middle of an arrow
+_MOST_ARROWS = 30  # open ones along a line
 _WEEK = dt.timedelta(days=7)
 _DAYS, _MONTHS, _YEARS = dt.timedelta(days=3), dt.timedelta(days=150), dt.timedelta(days=5 * 366)
 _SMALL, _COLUMNS = 180, 3  # pixels of the width of a small chart, and how many are side by side
@@ -255,7 +271,7 @@ class Form:
         )
         width = step if step < _THIN else min(4.0, step / 4)  # many intervals are one surface
         closed, unbounded, points = self._layers(base, rows, width=width, size=max(4.0, min(60.0, 3 * step)))
-        drawn = alt.layer(closed, *unbounded, points)
+        drawn = alt.layer(*closed, *unbounded, points)
         return drawn.properties(width=_WIDTH, height=max(40, step * len(rows.order)))
 
     def _along(self, rows: Rows) -> Any:
@@ -267,46 +283,68 @@ class Form:
         base = alt.Chart(alt.Data(values=values)).encode(x=across, tooltip=_tooltip(alt, rows))
         width, size = 2 if self.rows <= _MANY else 1, 36 if self.is_line else 60
         closed, unbounded, point = self._layers(base, rows, width=width, size=size)
-        drawn = [closed, *unbounded, point]
+        drawn = [*closed, *unbounded, point]
         if self.is_line:
             area = base.mark_area(opacity=0.25 if several else 0.45, color=_BAND)
-            band = area.encode(y=self._quantity(rows, "band_low"), y2="band_high:Q")
+            bands = [area.encode(y=self._quantity(rows, "band_low"), y2="band_high:Q")]
+            if any(row["truncated"] != "none" for row in values):
+                pale = base.mark_area(opacity=1, fillOpacity=0.2, color=_BAND, stroke=_INTERVAL, strokeDash=[3, 3])
+                bands.insert(0, pale.encode(y=self._quantity(rows, "whole_low"), y2="whole_high:Q"))
             line = base.mark_line(color=_VALUE, strokeWidth=1.5).encode(y=self._quantity(rows, "value"))
             alone = len({row["place"] for row in values}) == 1
-            bars = [closed] if self.rows <= _FEW and (alone or not several) else []  # else they hide each other
+            bars = closed if self.rows <= _FEW and (alone or not several) else []  # else they hide each other
             points = [point] if self.rows <= _MANY else []
             beside = _apart([*bars, *unbounded, *(points if alone else [])], rows.series)
-            drawn = [band, line, *beside, *([] if alone else points)]
+            drawn = [*bands, line, *beside, *([] if alone else points)]
         if many:
             return _facets(alt, alt.layer(*drawn), rows.series)
         if several:
             drawn = [_coloured(alt, layer, rows.series) for layer in drawn]
         return alt.layer(*drawn).properties(width=_WIDTH, height=_HEIGHT)
 
-    def _layers(self, base: Any, rows: Rows, *, width: float, size: float) -> tuple[Any, list[Any], Any]:
-        """Intervals with both ends, what is drawn only where an end is missing, and points."""
+    def _layers(self, base: Any, rows: Rows, *, width: float, size: float) -> tuple[list[Any], list[Any], Any]:
+        """Intervals with both ends, what is drawn only where an end is missing or open, and points.
+
+        What noise covers is solid, what truncation adds is hatched.
+        """
         alt, axis = altair(), self.axis
         edges = {"low": alt.value(axis.low_edge), "high": alt.value(axis.high_edge)}
-        low, high, value = (self._quantity(rows, end) for end in ("low", "high", "value"))
-        ends = {
-            "": {axis.own: low, axis.other: "high:Q"},
-            "low": {axis.own: high, axis.other: edges["low"]},
-            "high": {axis.own: low, axis.other: edges["high"]},
-            "both": {axis.own: edges["low"], axis.other: edges["high"]},
-        }
+        value = self._quantity(rows, "value")
         rule = base.mark_rule(strokeWidth=width, color=_INTERVAL)
-        bars = {kind: rule.transform_filter(f"datum.open === '{kind}'").encode(**both) for kind, both in ends.items()}
-        kinds = {row["open"] for row in rows.values}
-        arrows = []
-        for end, arrow, inside in (("low", axis.low_arrow, _ARROW), ("high", axis.high_arrow, -_ARROW)):
-            if kinds & {end, "both"}:
-                offset = {f"{axis.own}Offset": inside if axis is _ACROSS else -inside}
+        bars = self._bars(rule, rows, ("noise_low", "noise_high"), "open")
+        closed, more = bars[:1], bars[1:]
+        if any(row["truncated"] != "none" for row in rows.values):
+            hatched = base.mark_rule(strokeWidth=width, color=_INTERVAL, strokeDash=_HATCHED)
+            bars = self._bars(hatched, rows, ("low", "high"), "truncated")
+            closed, more = [bars[0], *closed], [*bars[1:], *more]
+        missing = {row[part] for row in rows.values for part in ("open", "truncated")}
+        sides = (("low", axis.low_arrow, _ARROW), ("high", axis.high_arrow, -_ARROW))
+        for is_open, (end, arrow, inside) in zip(rows.open_sides, sides, strict=True):
+            offset = {f"{axis.own}Offset": inside if axis is _ACROSS else -inside}
+            if missing & {end, "both"}:
                 head = base.mark_point(filled=True, shape=arrow, size=70, color=_INTERVAL, opacity=1, **offset)
-                with_one = head.transform_filter(f"datum.open === '{end}' || datum.open === 'both'")
-                arrows.append(with_one.encode(**{axis.own: edges[end]}))
+                lacking = (f"datum.{part} === '{kind}'" for part in ("open", "truncated") for kind in (end, "both"))
+                more.append(head.transform_filter(" || ".join(lacking)).encode(**{axis.own: edges[end]}))
+            if is_open:
+                head = base.mark_point(filled=False, shape=arrow, size=70, color=_INTERVAL, opacity=1)
+                more.append(head.transform_filter("datum.arrow").encode(**{axis.own: self._quantity(rows, end)}))
         dot = {"filled": True} if self.is_line else {"filled": False, "shape": axis.stroke, "strokeWidth": 2}
         point = base.mark_point(size=size, color=_VALUE, opacity=1, **dot).encode(**{axis.own: value})
-        return bars[""], [*(bars[kind] for kind in ("low", "high", "both") if kind in kinds), *arrows], point
+        return closed, more, point
+
+    def _bars(self, rule: Any, rows: Rows, ends: tuple[str, str], part: str) -> list[Any]:
+        """Bars from one end to the other, and then those of the rows where `part` says that an end is missing."""
+        alt, axis = altair(), self.axis
+        low, high = (self._quantity(rows, end) for end in ends)
+        edges = alt.value(axis.low_edge), alt.value(axis.high_edge)
+        bounds = {
+            "": {axis.own: low, axis.other: f"{ends[1]}:Q"},
+            "low": {axis.own: high, axis.other: edges[0]},
+            "high": {axis.own: low, axis.other: edges[1]},
+            "both": {axis.own: edges[0], axis.other: edges[1]},
+        }
+        kinds = ["", *(kind for kind in ("low", "high", "both") if kind in {row[part] for row in rows.values})]
+        return [rule.transform_filter(f"datum.{part} === '{kind}'").encode(**bounds[kind]) for kind in kinds]
 
     def _quantity(self, rows: Rows, field: str) -> Any:
         """The axis of the estimate. It includes zero for counts, and for other numbers if zero is near."""
@@ -361,9 +399,13 @@ def _apart(layers: list[Any], series: list[str]) -> list[Any]:
 
 
 def _band(row: dict[str, Any]) -> dict[str, Any]:
-    """The ends between which a band is drawn: none where one is missing, so that the band has a gap there."""
-    whole = row["open"] == ""
-    return {"band_low": row["low"] if whole else None, "band_high": row["high"] if whole else None}
+    """The ends between which bands are drawn: none where one is missing, so that the band has a gap there."""
+    ends = {"band": ("noise_low", "noise_high", "open"), "whole": ("low", "high", "truncated")}
+    return {
+        f"{band}_{side}": row[end] if row[part] == "" else None
+        for band, (low, high, part) in ends.items()
+        for side, end in (("low", low), ("high", high))
+    }
 
 
 def _tooltip(alt: Any, rows: Rows) -> list[Any]:
@@ -500,6 +542,7 @@ def _caption(answer: Any, *, rows: bool = True) -> list[str]:
     sure = facts(answer)[not rows :]
     return [
         " · ".join(sure),
+        *legend(answer.columns),
         *([] if caps is None or any(caps in note for note in caption_notes) else [caps]),
         *caption_notes,
     ]

@@ -3,7 +3,7 @@
 - Pieces of HTML and SVG, built from names and numbers. Every text is escaped here, hidden characters included.
 - Scales: where a value stands between the two ends of an axis, and which values are written at it.
 - A chart with two axes that is as wide as its page: letters and lines keep their size, positions are shares.
-- Intervals of an answer: a thin baseline, a pale bar for the interval, a dark tick for the value.
+- Intervals of an answer: a thin baseline, a pale bar for noise, a hatched one for truncation, a tick for the value.
 
 All rows of a column stand on one scale. No number stands in a chart alone: a table with the same numbers is beside it.
 """
@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from html import escape
 from itertools import islice, pairwise, takewhile
-from typing import TYPE_CHECKING, Any, Literal, final
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
-from giveortake.answers.column import Column
 from giveortake.answers.render import number_text, printable
 from giveortake.exact import counted
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from giveortake.answers.answer import Released
-    from giveortake.answers.column import Kind, Value
+    from giveortake.answers.column import Column, Kind, Value
 
 
 Attribute = str | int | float | bool | None
@@ -361,6 +360,7 @@ MOST_ROWS = 200  # of a table with bars
 MOST_POINTS = 2000  # of a chart by date or number
 MOST_PANELS = 4
 _MOST_APART = 60  # places in time that are drawn each by itself; more become a line and a band
+_MOST_ARROWS = 30  # open ones of a chart
 _HEIGHT = 18
 _ORDERED = frozenset({"date", "time", "integer", "float", "decimal"})
 
@@ -378,7 +378,7 @@ class Bars:
 def bars(column: Column, most: int = MOST_ROWS) -> Bars:
     """The intervals of one estimate, row by row. Where an end is missing the bar runs to the edge, with an arrow."""
     scale = scale_of(column)
-    drawn = [_bar(row, scale) for row in islice(column.triples(), most)]
+    drawn = [_bar(row, scale, column.open_sides) for row in islice(_rows(column), most)]
     return Bars(_end(scale, scale.low), _end(scale, scale.high), tuple(drawn))
 
 
@@ -401,12 +401,10 @@ def figure(answer: Released) -> Markup | None:
     other_keys = [key for key in keys if key is not along]
     panels = _panels(along, other_keys, estimate)
     x = Scale.over(along, along.kind, zero=False)
-    inside = [row for key, row in zip(along, estimate.triples(), strict=True) if key is not None]
-    y = scale_of(
-        Column(estimate.name, *map(list, zip(*inside, strict=True)), kind=estimate.kind) if inside else estimate
-    )
+    inside = [index for index, key in enumerate(along) if key is not None]
+    y = scale_of(estimate.selected(inside) if inside else estimate)
     drawn = [
-        _panel(name, rows, Plane(x, y, height=150 if other_keys else 210), (estimate.name, along.name))
+        _panel(name, rows, Plane(x, y, height=150 if other_keys else 210), (estimate, along.name))
         for name, rows in islice(panels.items(), MOST_PANELS)
     ]
     left = len(panels) - len(drawn)
@@ -418,32 +416,57 @@ def figure(answer: Released) -> Markup | None:
     return joined(*drawn, *(tag("p", note, class_="note") for note in notes))
 
 
-def _bar(row: tuple[Value, Value, Value], scale: Scale) -> Markup:
-    value, low, high = row
+Row: TypeAlias = "tuple[Value, Value, Value, Value, Value]"
+
+
+def _rows(column: Column) -> Iterator[Row]:
+    """Value, low and high of each row, and the ends of the part for noise."""
+    for row, noise in zip(column.triples(), column.noise_ends(), strict=True):
+        yield *row, *noise
+
+
+def _bar(row: Row, scale: Scale, open_sides: tuple[bool, bool]) -> Markup:
     base = tag("line", class_="base", x1="0", x2="100%", y1=_HEIGHT / 2, y2=_HEIGHT / 2)
-    parts = [base, *_interval(value, low, high, scale)]
+    parts = [base, *_interval(row, scale, open_sides)]
     return tag("svg", *parts, class_="interval", width="100%", height=_HEIGHT, aria_hidden="true", focusable="false")
 
 
-def _interval(value: Value, low: Value, high: Value, scale: Scale) -> Iterator[Markup]:
+def _interval(row: Row, scale: Scale, open_sides: tuple[bool, bool]) -> Iterator[Markup]:
+    """What noise covers is solid, what truncation adds is hatched.
+
+    An arrow at the edge means that an end is missing, and an open one at an end that truncation may go further.
+    """
+    value, low, high, noise_low, noise_high = row
+    middle_line = _HEIGHT // 2
     if low is not None and high is not None and not _is_nan(low) and not _is_nan(high):
-        below, above = finite(low), finite(high)
-        left = 0.0 if below is None else scale.at(below)
-        right = 1.0 if above is None else scale.at(above)
-        yield tag(
-            "rect", class_="range", x=percent(left), y=_HEIGHT / 2 - 4, width=percent(right - left), height=8, rx=2
-        )
-        if below is None:
-            yield _arrow("0", f"M0 {_HEIGHT // 2}l7-5v10z")
-        if above is None:
-            yield _arrow("100%", f"M0 {_HEIGHT // 2}l-7-5v10z")
+        left, inner_left = (_share(below, scale, 0.0) for below in (low, noise_low))
+        right, inner_right = (_share(above, scale, 1.0) for above in (high, noise_high))
+        for start, end in ((left, inner_left), (inner_right, right)):
+            if end > start:
+                across = {"x1": percent(start), "x2": percent(end)}
+                yield tag("line", class_="truncation", **across, y1=middle_line, y2=middle_line)
+        width = percent(inner_right - inner_left)
+        yield tag("rect", class_="range", x=percent(inner_left), y=middle_line - 4, width=width, height=8, rx=2)
+        if finite(low) is None:
+            yield _arrow("0", f"M0 {middle_line}l7-5v10z")
+        if finite(high) is None:
+            yield _arrow("100%", f"M0 {middle_line}l-7-5v10z")
+        if open_sides[0]:
+            yield _arrow(percent(left), f"M-1 {middle_line - 5}l-5 5 5 5", "open")
+        if open_sides[1]:
+            yield _arrow(percent(right), f"M1 {middle_line - 5}l5 5-5 5", "open")
     if (middle := finite(value)) is not None:
         at = percent(scale.at(middle))
         yield tag("line", class_="value", x1=at, x2=at, y1=2, y2=_HEIGHT - 2)
 
 
-def _arrow(x: str, path: str) -> Markup:
-    return tag("svg", tag("path", d=path, class_="arrow"), x=x, overflow="visible")
+def _share(end: Value, scale: Scale, edge: float) -> float:
+    """Where an end is on a scale; a missing one is at the edge."""
+    return edge if (known := finite(end)) is None else scale.at(known)
+
+
+def _arrow(x: str, path: str, class_: str = "arrow") -> Markup:
+    return tag("svg", tag("path", d=path, class_=class_), x=x, overflow="visible")
 
 
 def _is_nan(value: Value) -> bool:
@@ -461,28 +484,31 @@ def _panels(along: Column, other_keys: Sequence[Column], estimate: Column) -> di
     """The rows by their other keys, in the order of the answer; each row begins with its place."""
     panels: dict[str, list[tuple[Any, ...]]] = {}
     names = list(zip(*other_keys, strict=True)) if other_keys else [()] * len(estimate)
-    for name, key, row in zip(names, along, estimate.triples(), strict=True):
+    for name, key, row in zip(names, along, _rows(estimate), strict=True):
         panels.setdefault(" · ".join(map(number_text, name)), []).append((finite(key), *row))
     return panels
 
 
-def _panel(name: str, rows: Sequence[tuple[Any, ...]], plane: Plane, names: tuple[str, str]) -> Markup:
+def _panel(name: str, rows: Sequence[tuple[Any, ...]], plane: Plane, columns: tuple[Column, str]) -> Markup:
     """One chart: a pale bar from end to end at each place, and a dark tick at the value; a line of many days."""
     drawn = sorted((row for row in rows[:MOST_POINTS] if row[0] is not None), key=lambda row: row[0])
-    estimate, along = names
+    estimate, along = columns
     is_line = plane.x.kind == "date" and len(drawn) > _MOST_APART
     runs = _runs(drawn) if is_line else [[row] for row in drawn]
     lines: list[list[tuple[Any, ...]]] = [[tuple(map(finite, row)) for row in run] for run in runs if len(run) > 1]
+    is_truncated = estimate.noise is not None
     inside = [
-        *(plane.band([(position, low, high) for position, _, low, high in run], class_="band") for run in lines),
-        *(plane.line([(position, value) for position, value, _, _ in run], class_="line thin") for run in lines),
-        *_apart([run[0] for run in runs if len(run) == 1], plane, len(drawn)),
+        *(plane.band([(row[0], row[2], row[3]) for row in run], class_="band pale") for run in lines if is_truncated),
+        *(plane.band([(row[0], row[4], row[5]) for row in run], class_="band") for run in lines),
+        *(plane.line([(row[0], row[1]) for row in run], class_="line thin") for run in lines),
+        *_apart([run[0] for run in runs if len(run) == 1], plane, len(drawn), estimate.open_sides),
+        *(_open_ends([row for run in lines for row in run], plane, estimate.open_sides)),
     ]
-    description = f"{estimate} by {along}{f', {name}' if name else ''}; the table has the numbers"
+    description = f"{estimate.name} by {along}{f', {name}' if name else ''}; the table has the numbers"
     whole = [(position, str(int(position))) for position, _ in plane.x.ticks(5) if position == int(position)]
     ticks_along = None if plane.x.kind == "date" or len(whole) < 2 else whole  # keys: years, numbers of something
     return plane.chart(
-        *inside, label=description, x_ticks=ticks_along, title=f"{estimate}{f' · {name}' if name else ''}"
+        *inside, label=description, x_ticks=ticks_along, title=f"{estimate.name}{f' · {name}' if name else ''}"
     )
 
 
@@ -499,25 +525,43 @@ def _runs(rows: Sequence[tuple[Any, ...]]) -> list[list[tuple[Any, ...]]]:
     return runs
 
 
-def _apart(rows: Sequence[tuple[Any, ...]], plane: Plane, count: int) -> list[Markup]:
+def _apart(rows: Sequence[tuple[Any, ...]], plane: Plane, count: int, open_sides: tuple[bool, bool]) -> list[Markup]:
     """Draw each row by itself, narrow enough for so many places."""
     half = min(6.0, 380 / max(1, count))  # of a tick, in thousandths of the width
-    ranges, ticks, arrows = [], [], []
-    for position, value, low, high in rows:
+    ranges, hatched, ticks, arrows, bounded = [], [], [], [], []
+    for row in rows:
+        position, value, low, high, noise_low, noise_high = row
         at = 1000 * plane.x.at(position)
         middle = finite(value)
         if low is not None and high is not None and not _is_nan(low) and not _is_nan(high):
-            below, above = finite(low), finite(high)
-            bottom = 1000.0 if below is None else 1000 * (1 - plane.y.at(below))
-            top = 0.0 if above is None else 1000 * (1 - plane.y.at(above))
-            ranges.append(f"M{number(at)} {number(bottom)}V{number(top)}")
-            arrows += [plane.mark(at / 1000, 0.0, "M0 0l-4 6h8z")] * (above is None)
-            arrows += [plane.mark(at / 1000, 1.0, "M0 0l-4-6h8z")] * (below is None)
+            bottom, inner_bottom = (1000 * (1 - _share(below, plane.y, 0.0)) for below in (low, noise_low))
+            top, inner_top = (1000 * (1 - _share(above, plane.y, 1.0)) for above in (high, noise_high))
+            ranges.append(f"M{number(at)} {number(inner_bottom)}V{number(inner_top)}")
+            hatched += [f"M{number(at)} {number(inner_top)}V{number(top)}"] * (top < inner_top)
+            hatched += [f"M{number(at)} {number(inner_bottom)}V{number(bottom)}"] * (bottom > inner_bottom)
+            arrows += [plane.mark(at / 1000, 0.0, "M0 0l-4 6h8z")] * (finite(high) is None)
+            arrows += [plane.mark(at / 1000, 1.0, "M0 0l-4-6h8z")] * (finite(low) is None)
+            bounded.append(row)
         if middle is not None:
             ticks.append(f"M{number(at - half)} {number(1000 * (1 - plane.y.at(middle)))}h{number(2 * half)}")
     wide = max(1.5, min(8.0, 300 / max(1, count)))
     return [
+        *([plane.path("".join(hatched), class_="truncation", stroke_width=wide)] if hatched else []),
         plane.path("".join(ranges), class_="range", stroke_width=wide),
         plane.path("".join(ticks), class_="value"),
         *arrows[:MOST_ROWS],
+        *_open_ends(bounded, plane, open_sides),
     ]
+
+
+def _open_ends(rows: Sequence[tuple[Any, ...]], plane: Plane, open_sides: tuple[bool, bool]) -> list[Markup]:
+    """Open arrows at the finite ends of these rows beyond which truncation may go, at some of very many."""
+    some = rows[:: -(-len(rows) // _MOST_ARROWS) or 1]
+    marks: list[Markup] = []
+    for is_open, end, path in zip(open_sides, (2, 3), ("M-4 1l4 5 4-5", "M-4-1l4-5 4 5"), strict=True):
+        marks += [
+            plane.mark(plane.x.at(row[0]), 1 - plane.y.at(known), path, "open")
+            for row in (some if is_open else ())
+            if (known := finite(row[end])) is not None
+        ]
+    return marks

@@ -8,17 +8,23 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from fractions import Fraction
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveortake.answers.answer import told_without_key
 from giveortake.answers.column import NUMBERS
-from giveortake.answers.render import number_text, printable, shown_column
+from giveortake.answers.render import (
+    covers_truncation,
+    legend,
+    printable,
+    shown_cells,
+    which_rows,
+    with_beyond,
+)
 from giveortake.errors import GiveOrTakeError, InvalidParameter
 from giveortake.exact import counted, percent, rough_percent
 from giveortake.plot.svg import MOST_ROWS, Markup, bars, figure, joined, tag, text
-from giveortake.publication.tables import caps_of, collected, moment
+from giveortake.publication.tables import caps_of, collected, for_rows, moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,6 +73,10 @@ svg .middle { text-anchor: middle; } svg .end { text-anchor: end; }
 svg .base, svg .grid { stroke: var(--line); } svg .axis { stroke: var(--soft); }
 svg .range, svg .band { fill: var(--accent); fill-opacity: .32; }
 svg path.range { fill: none; stroke: var(--accent); stroke-opacity: .32; }
+svg .truncation { fill: none; stroke: var(--accent); stroke-opacity: .6; stroke-dasharray: 1.5 2.5; }
+svg.interval { overflow: visible; } svg line.truncation { stroke-width: 8; }
+svg .pale { fill-opacity: .1; stroke: var(--accent); stroke-dasharray: 2 3; }
+svg .open { fill: none; stroke: var(--accent); stroke-width: 1.5; }
 svg .value { stroke: var(--accent); stroke-width: 2.5; fill: none; } svg .arrow { fill: var(--accent); }
 svg .line { fill: none; stroke: var(--accent); stroke-width: 2.5; } svg .thin { stroke-width: 1.5; }
 svg .area { fill: var(--accent); fill-opacity: .14; stroke: none; } svg .dot { fill: var(--accent); }
@@ -122,7 +132,6 @@ def page_of(tables: list[PublishedTable]) -> str:
             _facts(first, promise),
         ),
         *(part for table in tables for part in _sections(table, several=len(tables) > 1)),
-        *_how_sure(first.answer),
         *(_section("What counts", *_counts(table)) for table in _different(tables)),
         _section("What is promised", *_promise(promise)),
         _section("How to cite it", *_citation(first, promise)),
@@ -163,6 +172,7 @@ def _sections(table: PublishedTable, *, several: bool) -> Iterator[Markup]:
     chart = figure(answer)
     yield _section(
         f"Answer{number}",
+        *_how_sure(answer),
         *([] if chart is None else [chart]),
         _table(answer),
     )
@@ -187,14 +197,20 @@ def _section(title: str, *content: Markup) -> Markup:
 def _how_sure(answer: Answer) -> list[Markup]:
     confidence = _unbroken(percent(Fraction(answer.confidence)))
     joint_note = "" if answer.confidence.over == "cell" else ", and so do all of them together"
+    covers = covers_truncation(answer.columns)
+    number, cover = (
+        ("number of all rows", "the noise that protects people, and truncation by caps")
+        if covers
+        else ("number without noise", "the noise that protects people")
+    )
     return [
+        *(tag("p", _sentence(line)) for line in filter(None, [which_rows(answer)])),
         tag(
             "p",
-            "A number is a mark, its interval the bar around it. It holds the number without noise with "
-            f"{confidence} probability{joint_note}. Intervals cover the noise that protects people. They do not "
-            "cover sampling error, nor truncation by caps.",
-            class_="note",
-        )
+            f"A number is a mark, its interval the bar around it. It holds the {number} with {confidence} "
+            f"probability{joint_note}. Intervals cover {cover}. They do not cover sampling error.",
+        ),
+        *(tag("p", _sentence(line)) for line in legend(answer.columns)),
     ]
 
 
@@ -216,26 +232,20 @@ def _table(answer: Answer) -> Markup:
 
 def _column(column: Column) -> tuple[list[Markup], list[list[Markup]]]:
     number = "n" if column.kind in NUMBERS else None
-    triples = list(islice(column.triples(), MOST_ROWS))
+    texts = shown_cells(column, MOST_ROWS)
     if not column.has_interval:
         return [tag("th", column.name, scope="col", class_=number)], [
-            [tag("td", _plain(value), class_=number) for value, _, _ in triples]
+            [tag("td", value, class_=number) for value, _, _ in texts]
         ]
     drawn = bars(column)
-    texts = shown_column(triples)
     head = [
         tag("th", column.name, scope="col", class_="n"),
         tag("th", tag("span", drawn.left), tag("span", drawn.right), scope="col", class_="bars"),
     ]
     return head, [
-        [tag("td", value, " ", tag("small", margin), class_="n") for value, margin in texts],
+        [tag("td", value, " ", tag("small", with_beyond(*margins)), class_="n") for value, *margins in texts],
         [tag("td", bar, class_="bars") for bar in drawn.rows],
     ]
-
-
-def _plain(value: Any) -> str:
-    """A key as text: a year has no comma in it."""
-    return str(value) if type(value) is int else number_text(value)
 
 
 def _promised(tables: list[PublishedTable]) -> Any:
@@ -294,7 +304,7 @@ def _citation(table: PublishedTable, guarantee: Any) -> list[Markup]:
     promise = "" if guarantee is None else f" {str(guarantee).partition(':')[0]}."
     reference = (
         f"{record.dataset}, release {record.id}, {moment(record.at):%Y-%m-%d}; made with giveortake, intervals of "
-        f"{confidence}.{promise} {_sentence(caps_of(answer))}"
+        f"{confidence}{for_rows(answer)}.{promise} {_sentence(which_rows(answer) or caps_of(answer))}"
     )
     paragraphs = [tag("p", reference, class_="cite")]
     if answer.citations:

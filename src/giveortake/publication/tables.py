@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 from giveortake.answers import Answer
 from giveortake.answers.codec import provenance_of
 from giveortake.answers.column import NUMBERS, Column
-from giveortake.answers.render import printable
+from giveortake.answers.render import covers_truncation, printable, which_rows
 from giveortake.errors import GiveOrTakeError
 from giveortake.exact import percent
 from giveortake.session.releases import release_of, released_tables
@@ -103,7 +103,8 @@ class PublishedTable:
         lines = [
             *self.query.split("\n"),
             f"released {moment(self.record.at):%Y-%m-%d %H:%M} UTC as {answer.release_id} by giveortake",
-            f"intervals ({_LOW}, {_HIGH}) hold the number without noise with {sure_of(answer)}",
+            *([f"numbers {which_rows(answer)}"] if which_rows(answer) else []),
+            f"intervals ({_LOW}, {_HIGH}) hold {_number_in(answer)} with {sure_of(answer)}",
             *([] if answer.guarantee is None else [str(answer.guarantee)]),
             f"caps: {caps_of(answer)}",
             *dict.fromkeys(answer.notes),
@@ -192,7 +193,7 @@ def published(record: ReleaseRecord, answer: Answer, query: str, table_index: in
         (answer.release_id or record.id, "the release that these numbers belong to"),
         (float(Fraction(answer.confidence)), f"confidence of the intervals: {sure_of(answer)}"),
         ("" if answer.guarantee is None else str(answer.guarantee), "what was promised to whom"),
-        (caps_of(answer), "how much of one person counts; intervals do not cover truncation"),
+        (caps_of(answer), f"how much of one person counts; intervals hold {_number_in(answer)}"),
     )
     for name, (value, comment) in zip(PROVENANCE_COLUMNS, provenance, strict=True):
         columns.append((Column(name, [value] * rows, kind="float" if name == "confidence" else "text"), comment))
@@ -219,11 +220,25 @@ def _with_margin(column: Column, answer: Answer) -> list[tuple[Column, str]]:
         (Column(f"{name}{_HIGH}", column.high, kind=column.kind), f"greatest {name} with {confidence}"),
     ]
     if column.kind in NUMBERS:
-        margins = [None if margin is None else float(margin) for margin in column.margins]  # type: ignore[arg-type]  # (numbers)
         columns.append(
-            (Column(f"{name}_margin", margins, kind="float"), f"how far the farther end of the interval of {name} is")
+            (
+                Column(f"{name}_margin", _floats(column.margins), kind="float"),
+                f"how far the farther end of the interval of {name} is",
+            )
         )
+        if column.noise is not None or any(column.open_sides):
+            parts = column.apart
+            beyond = "how much farther rows that caps cut may move it"
+            beyond += "; nothing limits that" if any(column.open_sides) else ""
+            columns += [
+                (Column(f"{name}_noise", _floats(parts.noise), kind="float"), f"how far noise may move {name}"),
+                (Column(f"{name}_truncation", _floats(parts.truncation), kind="float"), beyond),
+            ]
     return columns
+
+
+def _floats(margins: Sequence[Any]) -> list[float | None]:
+    return [None if margin is None else float(margin) for margin in margins]
 
 
 def in_lines(text: str) -> str:
@@ -235,6 +250,18 @@ def sure_of(answer: Answer) -> str:
     """How sure the intervals of an answer are, in words."""
     over = "each" if answer.confidence.over == "cell" else "all together"
     return f"{percent(Fraction(answer.confidence))}, {over}"
+
+
+def for_rows(answer: Answer) -> str:
+    """That intervals are about all rows, where they cover truncation."""
+    return " for all rows" if covers_truncation(answer.columns) else ""
+
+
+def _number_in(answer: Answer) -> str:
+    """What intervals hold: the number of all rows, or of those that count."""
+    if covers_truncation(answer.columns):
+        return "the number of all rows"
+    return "the number without noise, of the rows that count" if answer.caps is not None else "the number without noise"
 
 
 def caps_of(answer: Answer) -> str:

@@ -308,8 +308,15 @@ DATASET: Schema = {
 MARGINS: Schema = {"type": "object", "additionalProperties": {"type": ["number", "string", "null"]}}
 QUOTE: Schema = {
     "type": "object",
-    "required": ["spend", "margins", "admitted", "confidence", "standing"],
-    "properties": {"spend": TEXT, "margins": MARGINS, "admitted": TRUTH, "approval": TRUTH, "standing": STANDING},
+    "required": ["spend", "margins", "truncation", "admitted", "confidence", "standing"],
+    "properties": {
+        "spend": TEXT,
+        "margins": MARGINS,
+        "truncation": MARGINS,
+        "admitted": TRUTH,
+        "approval": TRUTH,
+        "standing": STANDING,
+    },
 }
 POINT: Schema = {
     "type": "object",
@@ -323,8 +330,14 @@ CURVE: Schema = {
 }
 ANSWER: Schema = {
     "type": "object",
-    "required": ["columns", "release_id", "confidence", "notes", "cost", "guarantee"],
-    "properties": {"columns": OBJECT, "release_id": TEXT, "notes": listed(TEXT)},
+    "required": ["columns", "noise", "open_sides", "release_id", "confidence", "notes", "cost", "guarantee"],
+    "properties": {
+        "columns": OBJECT,
+        "noise": listed(TEXT),
+        "open_sides": OBJECT,
+        "release_id": TEXT,
+        "notes": listed(TEXT),
+    },
 }
 RELEASED: Schema = {
     "type": "object",

@@ -9,12 +9,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from giveortake import codec, exact
-from giveortake.answers.render import FOR_NOISE
+from giveortake.answers.render import rows_counted
 from giveortake.answers.terms import Caps, Confidence, LeftOut
 from giveortake.errors import InvalidParameter
 from giveortake.privacy import Guarantee
 from giveortake.session.refusals import unfitting
-from giveortake.session.render import ASKED_BEFORE, WAITS, more_like_it, quote_page, shown_margin
+from giveortake.session.render import ASKED_BEFORE, WAITS, more_like_it, quote_page, shown_margin, shown_truncation
 
 if TYPE_CHECKING:
     import os
@@ -72,8 +72,9 @@ class Quote:
     """The price of a request, the margins of its answer, what would remain, and what would make it cheaper.
 
     `margins` has a number for each column where no row decides it; for a mean, the text `m / n`: the margin is m over
-    the number of rows. `lines` is a table of what is measured where one number a column does not tell it: a line for
-    each table of a workload, period of a counter, or pass of a fit. `facts` has further numbers of its kind.
+    the number of rows. It is that of noise; `truncation` tells how much farther rows that caps cut may move the column:
+    None where nothing limits that. `lines` is a table of what is measured where one number a column does not tell it: a
+    line for each table of a workload, period of a counter, or pass of a fit. `facts` has further numbers of its kind.
 
     `share` is how much of the whole budget it takes, in its `meter`, the currency in which shares of it are measured;
     `used_after` is how much would be used then, and `more` how many more questions like this one would fit. `admitted`
@@ -98,6 +99,7 @@ class Quote:
     meter: str | None = None
     more: int | None = None
     margins: Mapping[str, int | float | str | None] = field(default_factory=dict)
+    truncation: Mapping[str, int | float | str | None] = field(default_factory=dict)
     spans: Mapping[str, float] = field(default_factory=dict)
     lines: tuple[Mapping[str, Cell], ...] = ()
     facts: Mapping[str, Cell] = field(default_factory=dict)
@@ -121,12 +123,16 @@ class Quote:
         lines += [self.fits, *[WAITS] * self.approval]
         sure = f"with {exact.percent(self.confidence)}"
         for name, margin in () if self.lines else self.margins.items():
+            span = self.spans.get(name)
+            parts = (shown_margin(margin, span), shown_truncation(self.truncation.get(name), span))
             suffix = "" if margin is None else f"  ({sure})"
-            lines.append(f"  {name} {shown_margin(margin, self.spans.get(name))}{suffix}")
+            lines.append(f"  {name} {', '.join(filter(None, parts))}{suffix}")
         lines += self.table_lines()
         if self.lines and self.margins:
             scope = "each" if self.confidence.over == "cell" else "all together"
-            lines.append(f"  (margins hold {sure} {scope}{'' if self.caps is None else FOR_NOISE})")
+            reaches = filter(None, dict.fromkeys(map(shown_truncation, self.truncation.values())))
+            lines.append(f"  ({'; '.join([f'margins hold {sure} {scope}', *reaches])})")
+        lines += filter(None, [self.which_rows])
         lines += [f"{name.replace('_', ' ')}: {fact_text(fact)}" for name, fact in self.facts.items()]
         lines += [f"  {name}: {text}" for name, text in self.noise.items()]
         lines += [] if self.keys is None else [f"keys: {self.keys}"]
@@ -140,6 +146,14 @@ class Quote:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    @property
+    def which_rows(self) -> str:
+        """Which rows the numbers would be about, if caps cut rows and nothing limits how many; else empty."""
+        if None not in self.truncation.values():
+            return ""
+        several = bool(self.lines) or len(self.margins) > 1 or self.keys not in {None, "none"}
+        return rows_counted(self.caps, several=several)
 
     @property
     def fits(self) -> str:

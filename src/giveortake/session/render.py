@@ -86,7 +86,8 @@ def session_page(session: Session) -> str:
 
 def quote_page(quote: Quote) -> str:
     """A quote as HTML: the cost, the margin of each column, and what would make the answer cheaper."""
-    margins = render.table(("column", f"give or take, with {exact.percent(quote.confidence)}"), _margins(quote))
+    head = ("column", f"give or take, with {exact.percent(quote.confidence)}", *["truncation"] * any(_reaches(quote)))
+    margins = render.table(head, margin_rows(quote))
     return render.card("Quote: nothing is spent", margins, render.fact_list([cost_of(quote), *quote_facts(quote)]))
 
 
@@ -99,6 +100,7 @@ def quote_facts(quote: Quote, face: Face = "python") -> list[tuple[str, str]]:
     """Everything else in a quote, as pairs of a label and a text; an empty label continues the one before."""
     left_out = quote.left_out
     return [
+        *([("rows", quote.which_rows)] if quote.which_rows else []),
         ("admitted", _admitted(quote)),
         *([] if quote.worthless is None else [("worthless", quote.worthless)]),
         *([] if quote.doubt is None else [("doubt", quote.doubt)]),
@@ -161,8 +163,33 @@ def of_a_thousand(margin: str, span: float | None = None) -> str:
     return f"± {part:,.0f} if it has 1,000" if part >= 10 else f"± {part:.3g} if it has 1,000"
 
 
-def _margins(quote: Quote) -> list[tuple[str, str]]:
-    return [(name, shown_margin(margin, quote.spans.get(name))) for name, margin in quote.margins.items()]
+def shown_truncation(reach: float | str | None, span: float | None = None) -> str:
+    """How much farther than noise the rows that caps cut may move a column, before it is asked for.
+
+    >>> shown_truncation(795), shown_truncation("24,500 / n"), shown_truncation(None)
+    ('up to 795 farther by truncation', 'up to 24.5 farther by truncation if a group has 1,000 rows', '')
+    """
+    if not reach:
+        return ""
+    if not isinstance(reach, str):
+        return f"up to {number_text(reach)} farther by truncation"
+    if not reach.endswith(" / n"):
+        return reach
+    part = float(reach.removesuffix(" / n").replace(",", "")) / 1000
+    return f"up to {part if span is None else min(part, span):,.3g} farther by truncation if a group has 1,000 rows"
+
+
+def _reaches(quote: Quote) -> list[str]:
+    return [shown_truncation(quote.truncation.get(name), quote.spans.get(name)) for name in quote.margins]
+
+
+def margin_rows(quote: Quote) -> list[tuple[str, ...]]:
+    """For each column of a quote its name, its margin of noise, and where one has it what truncation adds."""
+    reaches = _reaches(quote)
+    return [
+        (name, shown_margin(margin, quote.spans.get(name)), *[reach] * any(reaches))
+        for (name, margin), reach in zip(quote.margins.items(), reaches, strict=True)
+    ]
 
 
 def _continued(label: str, lines: list[str]) -> list[tuple[str, str]]:

@@ -14,10 +14,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 
 from giveortake import codec
+from giveortake.answers.render import of_counted_rows
 from giveortake.answers.terms import CAP_TERMS
 from giveortake.errors import InvalidParameter, did_you_mean
 from giveortake.exact import decimal, positive, whole
 from giveortake.plan import Kind
+from giveortake.plan.describe import capped_rows
 from giveortake.progress import rounds_shown
 from giveortake.session.kinds.learning_data import served_to_asker
 from giveortake.session.kinds.runs import BoundPlan, NoisyTable, PlannedRun, Run
@@ -371,7 +373,9 @@ class Synthesis:
         pairs, ends = len(sizes) * (len(sizes) - 1) // 2, self.run.contestants_ended()
         too_large = pairs - len(tables) if self.wanted is None else 0
         return {
-            "title": f"{self.run.words}: one charge of ρ = {decimal(self.run.rho, 4)}",
+            "title": of_counted_rows(
+                f"{self.run.words}: one charge of ρ = {decimal(self.run.rho, 4)}", capped_rows(self.relation)
+            ),
             "lines": tuple(
                 {"column": name, "deviation": moved / float(2 * rho * FOR_SINGLE_COLUMNS * share) ** 0.5}
                 for name, share in zip(self.names, single_shares(sizes), strict=True)
@@ -428,6 +432,7 @@ class Synthesis:
             self.surrogates,
             charged=run.charged,
             counted=self.counted,
+            capped_rows=capped_rows(self.relation),
         )
 
     def _columns(self, run: AdaptiveRun) -> list[ModelColumn]:

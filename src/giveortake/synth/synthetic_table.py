@@ -90,7 +90,7 @@ class Report:
             "converged" if synthetic.fitted.converged else f"stopped at {synthetic.fitted.distance:.3f} deviations"
         )
         return cls(
-            f"A synthetic table of {len(names)} columns",
+            render.of_counted_rows(f"A synthetic table of {len(names)} columns", synthetic.capped_rows),
             (
                 ("charge", f"ρ = {decimal(synthetic.rho, 5)}, once, as ZCDP"),
                 ("promise", str(synthetic.guarantee)),
@@ -195,6 +195,7 @@ class SyntheticTable:
     surrogates: tuple[str, ...]
     charged: bool
     counted: tuple[str, ...] = ()
+    capped_rows: int | None = None  # how many rows of a person count at most; None where all do
     rows: int | None = None
     _drawn: list[Answer] = field(default_factory=list, repr=False)
 
@@ -270,4 +271,5 @@ class SyntheticTable:
     def __repr__(self) -> str:
         names = ", ".join([*self.surrogates, *(column.name for column in self.model.columns)])
         count = round(self.model.total) if self.rows is None else self.rows
-        return f"<SyntheticTable of {names}: {count:,} rows, ρ = {float(self.rho):.4g}>"
+        title = f"SyntheticTable of {names}: {count:,} rows, ρ = {float(self.rho):.4g}"
+        return f"<{render.of_counted_rows(title, self.capped_rows)}>"

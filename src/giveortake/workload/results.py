@@ -20,7 +20,7 @@ import numpy as np
 
 from giveortake.answers import Answer
 from giveortake.answers.column import Column, plain
-from giveortake.answers.render import FOR_ALL_ROWS, as_html, head_lines, shown_cost
+from giveortake.answers.render import FOR_ALL_ROWS, as_html, head_lines, rows_counted, shown_cost
 from giveortake.answers.terms import LeftOut
 from giveortake.compile.postprocessing import FACES, face
 from giveortake.errors import InvalidParameter, NotFound, did_you_mean
@@ -584,8 +584,11 @@ class WorkloadAnswer(StackedFaces):
 
     def _headline(self) -> str:
         together = "each" if self.confidence.over == "cell" else "all together"
-        scope = FOR_ALL_ROWS if self._left_out is not None and self._left_out.rows else ""
-        sure = f"intervals hold with {percent(self.confidence)} {together}{scope}"
+        limit = None if self._left_out is None else self._left_out.rows
+        scope = FOR_ALL_ROWS if limit else ""
+        is_open = self._left_out is not None and limit is None
+        rows = f"{rows_counted(self._provenance['caps'], several=True)}; " if is_open else ""
+        sure = f"{rows}intervals hold with {percent(self.confidence)} {together}{scope}"
         return (
             f"WorkloadAnswer: {counted(len(self), 'table')}; {self._design.name}; {sure}; cost {shown_cost(self.cost)}"
         )

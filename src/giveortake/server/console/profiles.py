@@ -91,7 +91,7 @@ async def create_profile(call: Call) -> Result:
     form = {name: call.body.get(name, "").strip() for name in ("table", "epsilon", "most_rows")}
     terms: dict[str, Any] = {"table": form["table"], "epsilon": form["epsilon"]}
     if form["most_rows"]:
-        terms["most_rows"] = form["most_rows"]
+        terms["most_rows"] = int(form["most_rows"]) if form["most_rows"].isdecimal() else form["most_rows"]
     terms |= {"columns": _ticked(call, _COLUMN), "by": _ticked(call, _BY)}
     name = call.path["dataset"]
     key = key_of(nonce_of(call.body), "profile", name, terms)

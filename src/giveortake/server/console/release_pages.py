@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, final
 from urllib.parse import quote as in_address
 
 from giveortake.answers.answer import Difference, difference
-from giveortake.answers.render import number_text, printable
+from giveortake.answers.render import covers_truncation, legend, number_text, printable
 from giveortake.codec import fraction_text
 from giveortake.errors import InvalidParameter, QueryRefused
 from giveortake.exact import decimal, percent
@@ -43,6 +43,7 @@ from giveortake.server.console.views import (
     patiently,
     quote_view,
     see,
+    sentence,
     short,
     snippets,
     table_view,
@@ -110,6 +111,9 @@ def kinds_of(formula: Any) -> Iterator[str]:
 
 
 _TOLD = 3  # cells
+_BY_CAPS = (
+    "What comes from rows that caps may cut gets no narrower by that: higher caps, or a profile with more ε, would."
+)
 
 
 def uncertain(answer: Answer, form: Form, standing: Mapping[str, Any] | None, measured: Measured) -> list[str]:
@@ -120,21 +124,24 @@ def uncertain(answer: Answer, form: Form, standing: Mapping[str, Any] | None, me
     together = "" if answer.confidence.over == "cell" else ", all numbers together"
     sure = f"with {percent(Fraction(answer.confidence))} confidence{together}"
     keys = list(zip(*answer.keys, strict=True)) if answer.keys else [()] * len(answer)
-    count, sentences = 0, []
+    count, sentences, reasons = 0, [], set()
     for column in answer.estimates:
         most = 0.5 if column.name in measured.quantiles else 1.0
-        for key, (value, low, high) in zip(keys, column.triples(), strict=True):
+        scope = " of the rows that count" if any(column.open_sides) else ""
+        for key, (value, low, high), noise in zip(keys, column.triples(), column.noise_ends(), strict=True):
             if not _is_uncertain(value, low, high, most):
                 continue
             count += 1
+            reasons.add("noise" if _is_uncertain(value, *noise, most) else "caps")
             if count <= _TOLD:
                 label = " · ".join(map(number_text, key))
                 span = f"lies between {_end(low)} and {_end(high)} {sure}."
-                sentences.append(f"{f'{label}: ' if label else ''}{printable(column.name)} {span}")
+                sentences.append(f"{f'{label}: ' if label else ''}{printable(column.name)}{scope} {span}")
     if not sentences:
         return []
     remainder = [f"… and {count - _TOLD:,} more."] * (count > _TOLD)
-    return [*sentences, *remainder, *advice(answer, form, standing, measured)]
+    narrower = advice(answer, form, standing, measured) if "noise" in reasons else []
+    return [*sentences, *remainder, *narrower, *[_BY_CAPS] * ("caps" in reasons)]
 
 
 def advice(answer: Answer, form: Form, standing: Mapping[str, Any] | None, measured: Measured) -> list[str]:
@@ -232,10 +239,10 @@ def _refines(record: dict[str, Any]) -> list[str]:
 
 
 def _margins(answer: Answer, quoted_margins: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Column names, the widest margin now, and about what it would be: answers are averaged by their precision."""
+    """Column names, the widest margin of noise now, and about what it would be: answers are averaged by precision."""
     for column in answer.estimates:
         new = quoted_margins.get(column.name)
-        widths = [_half(low, high) for _, low, high in column.triples()]
+        widths = [_half(low, high) for low, high in column.noise_ends()]
         if (
             not widths
             or not isinstance(new, int | float)
@@ -430,10 +437,10 @@ def _side_by_side(call: Call, contents: list[bytes], sides: list[dict[str, str]]
 
 def _confidence_text(change: Difference) -> str:
     scope = "all together" if change.together else "each"
-    return (
-        f"The intervals of the differences hold with at least {percent(change.confidence)}, {scope}: both noises are "
-        "in them, and what either release may miss is added up."
-    )
+    parts = f"both noises{' and the rows that caps may cut' * covers_truncation(change.estimates)}"
+    sure = f"the intervals of the differences hold with at least {percent(change.confidence)}, {scope}: {parts} are in "
+    added = "them, and what either release may miss is added up"
+    return " ".join(map(sentence, (sure + added, *legend(change.estimates))))
 
 
 def _surely(change: Difference) -> str:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from importlib.resources import files
-from itertools import islice
 from typing import TYPE_CHECKING, Any, final
 from urllib.parse import quote
 
@@ -28,7 +27,7 @@ from giveortake import codec, hints
 from giveortake.answers import Answer
 from giveortake.answers.answer import told_without_key
 from giveortake.answers.column import NUMBERS
-from giveortake.answers.render import printable, shown_cells
+from giveortake.answers.render import covers_truncation, legend, printable, shown_cells, which_rows, with_beyond
 from giveortake.engines.sql.dialect import double_quoted
 from giveortake.errors import InvalidParameter
 from giveortake.exact import decimal, percent, rational, rough_percent
@@ -39,7 +38,7 @@ from giveortake.server.console.charts import USUAL_ROWS, margin_number, meter
 from giveortake.server.responses import Refusal
 from giveortake.server.routes import Reply, object_of, text
 from giveortake.session.proposals import converted, greatest_spend, rounded
-from giveortake.session.render import more_like_it
+from giveortake.session.render import more_like_it, shown_truncation
 from giveortake.wire.documents import quote_of
 
 if TYPE_CHECKING:
@@ -491,17 +490,21 @@ def short(release: str) -> str:
 def answer_view(answer: Answer, measured: Measured, unsure: Sequence[str] = ()) -> dict[str, Any]:
     """Everything that a page shows of an answer, with the sentences about uncertain numbers."""
     certainty = decimal(100 * Fraction(answer.confidence))
-    lies = "the number without noise lies" if answer.confidence.over == "cell" else "all numbers without noise lie"
+    covers = covers_truncation(answer.columns)
+    which = "of all rows" if covers else "without noise"
+    lies = f"the number {which} lies" if answer.confidence.over == "cell" else f"all numbers {which} lie"
+    bar = f"within the bar{'s' * (answer.confidence.over != 'cell')}"
+    headline = [which_rows(answer), f"in {certainty} of 100 cases {lies} {bar}", *legend(answer.columns)]
     caps = str(answer.caps or "everything of a person counts")
     counted = "" if any(caps in note for note in answer.notes) else sentence(caps)
-    covered = f"Intervals cover the noise{'' if answer.caps is None else '; they do not cover truncation by caps'}."
+    covered = f"Intervals cover the noise{' and truncation by caps' if covers else ''}."
     cost = "" if answer.guarantee is None else sentence(str(answer.guarantee).partition(":")[0])
     release = answer.release_id or ""
     return {
         "id": release,
         "short": short(release),
         **table_view(answer.columns, figure_of=answer),
-        "certainty": f"In {certainty} of 100 cases {lies} within the bar{'s' * (answer.confidence.over != 'cell')}.",
+        "certainty": " ".join(sentence(line) for line in headline if line),
         "counts": printable(" ".join(part for part in (cost, covered, counted) if part)),
         "apart": told_without_key(answer.columns, _FIRST_ROWS),
         "notes": list(dict.fromkeys((*([_BELOW_ZERO] * _is_below_zero(answer, measured)), *answer.notes))),
@@ -551,15 +554,14 @@ def table_view(columns: Sequence[Column], *, figure_of: Answer | None = None) ->
 
 def _cells(column: Column, drawn: Any, *, first: bool) -> list[dict[str, Any]]:
     cells = []
-    rows = list(islice(column.triples(), MOST_ROWS))
-    for index, (value, margin) in enumerate(shown_cells(column, rows)):
+    for index, (value, *margins) in enumerate(shown_cells(column, MOST_ROWS)):
         bar = None if drawn is None else drawn.rows[index]
         cells.append(
             {
                 "estimate": column.has_interval,
                 "number": column.kind in NUMBERS,
                 "value": value,
-                "margin": "" if value == "–" else margin,
+                "margin": "" if value == "–" else with_beyond(*margins),
                 "bar": bar,
                 "first": first,
             }
@@ -569,9 +571,11 @@ def _cells(column: Column, drawn: Any, *, first: bool) -> list[dict[str, Any]]:
 
 def _citation(answer: Answer) -> str:
     confidence = percent(Fraction(answer.confidence))
-    caps = "" if answer.caps is None else f" {sentence(str(answer.caps))}"
+    rows = which_rows(answer) or ("" if answer.caps is None else str(answer.caps))
+    caps = f" {sentence(rows)}" if rows else ""
+    scope = " for all rows" if covers_truncation(answer.columns) else ""
     promise = "" if answer.guarantee is None else f" {sentence(str(answer.guarantee))}"
-    return f"Release {answer.release_id}, made with giveortake; intervals of {confidence}.{promise}{caps}"
+    return f"Release {answer.release_id}, made with giveortake; intervals of {confidence}{scope}.{promise}{caps}"
 
 
 def quote_view(document: Mapping[str, Any], form: Form) -> dict[str, Any]:
@@ -582,11 +586,16 @@ def quote_view(document: Mapping[str, Any], form: Form) -> dict[str, Any]:
         "admitted": quote.admitted,
         "paid": quote.paid,
         "approval": quote.approval,
-        "margins": [(name, margin_in_words(margin, quote.spans.get(name))) for name, margin in margins.items()],
+        "margins": [
+            (name, margin_in_words(margin, span), shown_truncation(quote.truncation.get(name), span))
+            for name, margin in margins.items()
+            for span in [quote.spans.get(name)]
+        ],
+        "which_rows": quote.which_rows,
         "percent": decimal(100 * quote.confidence),
         "over": "each",
         "of_rows": any(str(margin).endswith(" / n") for margin in margins.values()),
-        "counts": quote.contributions or "",
+        "counts": "" if quote.which_rows else quote.contributions or "",
         "keyed": "" if quote.keys == "none" else quote.keys,
         "worthless": quote.worthless or quote.doubt or "",
         "notes": list(quote.notes),

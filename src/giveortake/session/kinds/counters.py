@@ -229,8 +229,12 @@ class BoundCounter(Bound[CounterMeasurement]):
         return float(self.margins(measurement, terms.confidence)[-1])
 
     def margins(self, measurement: CounterMeasurement, confidence: Confidence) -> Floats:
-        """The margin of the count after each period. No row is read."""
-        return measurement.margins(self.periods.horizon, confidence.miss(self.periods.horizon))
+        """The margin of the noise of the count after each period. No row is read."""
+        return measurement.margins(self.periods.horizon, self._miss(confidence))
+
+    def _miss(self, confidence: Confidence) -> float:
+        of_noise = LeftOut.confidence_of_noise(self._left_out(confidence), confidence)
+        return of_noise.miss(self.periods.horizon)
 
     # -- what names and describes it ----------------------------------------------------------------------------
 
@@ -335,8 +339,7 @@ class BoundCounter(Bound[CounterMeasurement]):
         weights = weights_of(periods.horizon)
         values = np.array([float(released[: index + 1] @ weights[index::-1]) for index in indices])
         left_out = self._left_out(terms.confidence)
-        of_noise = LeftOut.confidence_of_noise(left_out, terms.confidence)
-        margins = self.margins(priced.measurement, of_noise)[indices.start : indices.stop]
+        margins = self.margins(priced.measurement, terms.confidence)[indices.start : indices.stop]
         told = f"{len(indices):,}" if len(indices) != 1 else f"period {indices.start + 1:,}"
         notes = [f"{told} of {periods.horizon:,}{' periods' if len(indices) != 1 else ''}, under one charge", _LATE]
         if self._caps is not None:
@@ -375,6 +378,7 @@ class BoundCounter(Bound[CounterMeasurement]):
     # -- quotes -------------------------------------------------------------------------------------------------
 
     def quoted(self, priced: Priced[CounterMeasurement], terms: Terms, _admission: Admission) -> dict[str, Any]:
+        left_out = self._left_out(terms.confidence)
         periods, margins = self.periods, self.margins(priced.measurement, terms.confidence)
         alone = periods.rows / float(priced.spend.gaussian()) * math.sqrt(periods.horizon)
         alone *= math.sqrt(2) if self.mechanism.budget.neighbours == "change-one" else 1.0
@@ -387,13 +391,14 @@ class BoundCounter(Bound[CounterMeasurement]):
             "lines": lines,
             "facts": {
                 "horizon": periods.horizon,
-                "alone": normal_margin(alone, terms.confidence.miss(periods.horizon)),
+                "alone": normal_margin(alone, self._miss(terms.confidence)),
             },
             "caps": self._caps,
             "contributions": None
             if self._caps is None
             else f"the first {counted(periods.rows, 'row')} in time of a person",
-            "left_out": self._left_out(terms.confidence),
+            "truncation": {} if left_out is None or left_out.rows == 0 else {"n": left_out.rows},
+            "left_out": left_out,
             "notes": (_APPENDED, *([] if priced.why is None else [priced.why])),
         }
 

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack, final
 from giveortake import exact
 from giveortake.accounting.pricing import Epsilon
 from giveortake.answers import Answer, Stream
-from giveortake.answers.terms import CAP_TERMS, Confidence
+from giveortake.answers.terms import CAP_TERMS, Confidence, LeftOut
 from giveortake.caching import serving
 from giveortake.compile import Caps, Spend, Terms, composed, event_of, joint, measurement
-from giveortake.compile.measures import without_data
 from giveortake.compile.postprocessing import (
     Circumstances,
     answer_of,
@@ -40,9 +39,11 @@ from giveortake.session.kinds.alternatives import alternatives, as_workload
 from giveortake.session.kinds.usefulness import (
     column_margins,
     doubt_about_keys,
+    measures_of,
     quoted_miss,
     rows_that_means_need,
     spans_of_means,
+    truncation_margins,
     typical_width,
     worthless,
 )
@@ -361,8 +362,9 @@ class BoundQuestions(Bound[Measurements]):
 
     def widest(self, measurement: Measurements, terms: Terms) -> float:
         greatest = 0.0
-        for made in measurement.made():
-            margins = column_margins(made, terms.confidence, terms.n)
+        for part in measurement.parts:
+            left_out = left_out_of(self.mechanism, part.question, part.made, terms.confidence)
+            margins = column_margins(part.made, terms.confidence, terms.n, left_out)
             for name, margin in margins.items():
                 if margin is None:
                     raise QueryRefused(
@@ -553,7 +555,7 @@ class BoundQuestions(Bound[Measurements]):
             ways = alternatives(self, part, terms, self.mechanism.trial()) if can_ask else ()
             return {**only, "advice": ways, "notes": (*only["notes"], *short[:1])}
         joined: dict[str, Any] = {"title": f"{len(facts)} questions under one charge"}
-        for name in ("margins", "noise", "spans"):
+        for name in ("margins", "truncation", "noise", "spans"):
             joined[name] = {
                 f"{index}.{column}": value for index, fact in enumerate(facts) for column, value in fact[name].items()
             }
@@ -657,16 +659,18 @@ def _quoted(
 ) -> dict[str, Any]:
     """What a quote says of one question."""
     measurement, confidence, n = part.made, terms.confidence, terms.n
-    margins: dict[str, float | str | None] = dict(column_margins(measurement, confidence, n))
-    measures = without_data(measurement.measures, measurement.noises)
-    miss = quoted_miss(measurement, confidence)
+    at_spend = replace(terms, spend=measurement.spend, margin=None, share=None)
+    left_out = left_out_of(mechanism, part.question, measurement, confidence, at_spend, are_best=resolved.are_best)
+    margins: dict[str, float | str | None] = dict(column_margins(measurement, confidence, n, left_out))
+    measures = measures_of(measurement, left_out)
+    miss = quoted_miss(measurement, LeftOut.confidence_of_noise(left_out, confidence))
     for name, formula in measurement.formulas:
         if margins[name] is None and miss is not None:
             margins[name] = formula.margin_in_words(measures, miss)
-    at_spend = replace(terms, spend=measurement.spend, margin=None, share=None)
     weighed = error_unit_in_words(measurement) if resolved.are_best else None
     return {
         "margins": margins,
+        "truncation": truncation_margins(measurement, n, left_out),
         "noise": noise_in_words(measurement),
         "contributions": caps_in_words(measurement),
         "caps": measurement.binding_caps,
@@ -678,9 +682,7 @@ def _quoted(
             *values_at_ends(part.question),
             *_remarks(measurement, margins, terms),
         ),
-        "left_out": left_out_of(
-            mechanism, part.question, measurement, confidence, at_spend, are_best=resolved.are_best
-        ),
+        "left_out": left_out,
         "worthless": worthless(mechanism, part.question, measurement, terms, margins),
         "doubt": doubt_about_keys(mechanism, part.question, measurement, terms),
         "spans": spans_of_means(measurement),

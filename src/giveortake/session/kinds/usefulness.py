@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from giveortake import exact
+from giveortake.answers.terms import LeftOut
 from giveortake.compile.design import parts_of
 from giveortake.compile.formulas import Linear, QuantileOf, Ratio
 from giveortake.compile.measures import DistinctCount, PersonCount, ValueSum, without_data
@@ -32,14 +33,46 @@ if TYPE_CHECKING:
     from giveortake.session.profiles.profile import Profile
 
 
-def column_margins(measurement: Measurement, confidence: Confidence, n: Number | None) -> dict[str, float | None]:
-    """The margin of every column; None if it depends on rows, or if it is that of a mean and `n` is unknown."""
-    measures = without_data(measurement.measures, measurement.noises)
-    miss = quoted_miss(measurement, confidence)
+def column_margins(
+    measurement: Measurement, confidence: Confidence, n: Number | None, left_out: LeftOut | None = None
+) -> dict[str, float | None]:
+    """The margin of every column, of noise alone; None if it depends on rows, or is that of a mean without `n`.
+
+    What caps leave out takes its part of the chance to miss.
+    """
+    measures = measures_of(measurement, left_out)
+    miss = quoted_miss(measurement, LeftOut.confidence_of_noise(left_out, confidence))
     if miss is None:
         return {name: None for name, _ in measurement.formulas}
     number = None if n is None else float(exact.positive("n", n))
     return {name: formula.margin(measures, miss, number) for name, formula in measurement.formulas}
+
+
+def measures_of(measurement: Measurement, left_out: LeftOut | None) -> Mapping[int, Combined]:
+    """The noise of every measure, and the limit of the rows that caps leave out."""
+    rows = 0 if left_out is None or left_out.rows is None else left_out.rows
+    return without_data(measurement.measures, measurement.noises, truncated_rows=rows)
+
+
+def truncation_margins(
+    measurement: Measurement, n: Number | None, left_out: LeftOut | None
+) -> dict[str, float | str | None]:
+    """How much farther than noise what caps leave out may move each column; None where nothing is known that limits it.
+
+    It is empty if the caps leave nothing out.
+    """
+    if left_out is None or left_out.rows == 0:
+        return {}
+    measures, number = measures_of(measurement, left_out), None if n is None else float(exact.positive("n", n))
+    reaches: dict[str, float | str | None] = {}
+    for name, formula in measurement.formulas:
+        if not formula.has_interval:
+            continue
+        if left_out.rows is None:
+            reaches |= {name: None} if any(formula.open_sides(measurement.measures)) else {}
+        else:
+            reaches[name] = formula.reach_of_truncation(measures, number)
+    return reaches
 
 
 def quoted_miss(measurement: Measurement, confidence: Confidence) -> float | None:

@@ -27,13 +27,15 @@ import numpy as np
 from giveortake import codec
 from giveortake.accounting.pricing import priced_within
 from giveortake.answers import Answer, Column
-from giveortake.answers.terms import CAP_TERMS
+from giveortake.answers.render import of_counted_rows
+from giveortake.answers.terms import CAP_TERMS, Caps
 from giveortake.caching import served
 from giveortake.engines import KeyColumn
 from giveortake.errors import InvalidParameter, MechanismSpent, did_you_mean
 from giveortake.exact import decimal, open_probability, sqrt_down, whole
 from giveortake.mechanisms import AboveThreshold, Gaussian
 from giveortake.plan import ColumnReference, Value
+from giveortake.plan.describe import capped_rows
 from giveortake.privacy import events
 from giveortake.session.kinds.runs import BoundRun, Compared, Counted, Run, rho_of, step_of
 from giveortake.session.refusals import unanswered
@@ -247,7 +249,10 @@ class BoundWeights(BoundRun[WeightsMeasurement]):
     def quoted(self, priced: Priced[WeightsMeasurement], _terms: Terms, _admission: Admission) -> dict[str, Any]:
         plan = priced.measurement.plan
         return {
-            "title": f"counts of {', '.join(self.request.columns)}, of {plan.cells:,} combinations",
+            "title": of_counted_rows(
+                f"counts of {', '.join(self.request.columns)}, of {plan.cells:,} combinations",
+                capped_rows(self.relation),
+            ),
             "facts": {
                 "queries": plan.queries,
                 "updates": plan.updates,
@@ -404,8 +409,14 @@ class Weights:
 
     def _answer(self, query: str) -> Answer:
         count, margin, note = self._state.told[query]
-        column = Column("n", [count], [max(0.0, count - margin)], [max(0.0, count + margin)])
-        return Answer([column], confidence=_CONFIDENCE, notes=(note,), release_id=self.release_id)
+        ends = [max(0.0, count - margin)], [max(0.0, count + margin)]
+        column = Column("n", [count], *ends, open_sides=(False, self._caps is not None))
+        return Answer([column], confidence=_CONFIDENCE, notes=(note,), release_id=self.release_id, caps=self._caps)
+
+    @property
+    def _caps(self) -> Caps | None:
+        most = capped_rows(self._bound.relation)
+        return None if most is None else Caps(rows_per_person=most)
 
     def answers(self) -> Answer:
         """All counts that were told so far, as one table; free."""
@@ -417,8 +428,9 @@ class Weights:
         return Answer(
             [
                 Column("rows_where", [self._state.in_words(query) for query in told], kind="text"),
-                Column("n", values, lows, highs),
+                Column("n", values, lows, highs, open_sides=(False, self._caps is not None)),
             ],
+            caps=self._caps,
             guarantee=promise,
             cost=promise,
             confidence=_CONFIDENCE,

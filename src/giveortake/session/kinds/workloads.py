@@ -154,7 +154,8 @@ class BoundWorkloadRequest(Bound[WorkloadMeasurement]):
         return math.exp(sum(map(math.log, margins)) / len(margins))
 
     def _lines(self, measurement: WorkloadMeasurement, confidence: Confidence) -> list[dict[str, Any]]:
-        return lines_of(self.workload, measurement.design, confidence.miss(self.workload.cells))
+        of_noise = LeftOut.confidence_of_noise(self._left_out(confidence), confidence)
+        return lines_of(self.workload, measurement.design, of_noise.miss(self.workload.cells))
 
     # -- what names and describes it ----------------------------------------------------------------------------
 
@@ -262,11 +263,18 @@ class BoundWorkloadRequest(Bound[WorkloadMeasurement]):
         counts = [line for line in lines if line["of"] == "n"]
         is_chosen = terms.margin is not None or terms.share is not None
         is_fixed = is_chosen or self._is_planned_once
+        labels = [
+            _label(line, of_ranges=index >= len(lines) - len(measurement.design.runs))
+            for index, line in enumerate(lines)
+        ]
+        left_out = self._left_out(terms.confidence)
         return {
             "title": f"workload of {counted(len(lines), 'table')}",
-            "margins": {
-                _label(line, of_ranges=index >= len(lines) - len(measurement.design.runs)): line["margin"]
-                for index, line in enumerate(lines)
+            "margins": {label: line["margin"] for label, line in zip(labels, lines, strict=True)},
+            "truncation": {
+                label: None if left_out.rows is None else left_out.rows * self._most_of_row(line["of"])
+                for label, line in zip(labels, lines, strict=True)
+                if left_out is not None and left_out.rows != 0
             },
             "lines": tuple(lines),
             "facts": {
@@ -275,13 +283,18 @@ class BoundWorkloadRequest(Bound[WorkloadMeasurement]):
             },
             "caps": self.workload.counted,
             "contributions": None if self.workload.counted is None else str(self.workload.counted),
-            "left_out": self._left_out(terms.confidence),
+            "left_out": left_out,
             "notes": (
                 *([] if self.workload.norm is None else ["; ".join(self.workload.counted_in_words())]),
                 *([] if priced.why is None else [priced.why]),
             ),
             "advice": () if is_fixed else with_other_noise(self, measurement.spend, terms, self.mechanism.trial()),
         }
+
+    def _most_of_row(self, name: str) -> float:
+        """How far one row may move a number of this name."""
+        layers = [layer for layer in self.workload.layers if layer.of is not None and layer.name == name]
+        return max((layer.contribution(1).reach * float(layer.unit) for layer in layers), default=1)
 
 
 def _label(line: Mapping[str, Any], *, of_ranges: bool) -> str:
