@@ -49,8 +49,8 @@ DELTA = "1e-6"  # where groups are discovered
 COVERED = (0.94, 0.98)
 SHARES = ("1/2", "1/20", "1/100")
 LIBRARIES = {  # script, module, turns of one question
-    "OpenDP": ("panel_opendp.py", "opendp", 5),
-    "Tumult": ("panel_tumult.py", "tmlt.analytics", 3),
+    "OpenDP": ("panel_opendp.py", "opendp", 3),
+    "Tumult": ("panel_tumult.py", "tmlt.analytics", 2),
     "SmartNoise": ("panel_smartnoise.py", "snsql", 10),
     "diffprivlib": ("panel_diffprivlib.py", "diffprivlib", 20),
 }
