@@ -57,7 +57,6 @@ LIBRARIES = {  # script, module, turns of one question
 FUNCTIONS = {"count": "count", "groups": "groups", "sum": "total", "mean": "mean", "found": "discovered"}
 ALL_CAPS = 200  # every cap up to it is tried for the oracle, and fewer above
 DRAWS = 2_000
-BEST: dict[str, Any] = {"caps": "best"}
 
 
 def _spends(epsilon: str) -> tuple[str, str]:
@@ -215,20 +214,13 @@ class Outcome:
         values = dict(zip(rows["key"], rows["n"], strict=True)) if isinstance(truth, dict) else rows["n"][0]
         self.errors.append(distance(values, truth))
         self.held += [low <= raw <= high for low, raw, high in zip(rows["n_low"], truths, rows["n_high"], strict=True)]
-        if answer.caps is not None:
-            caps = (answer.caps.rows_per_person, answer.caps.rows_per_group)
-            self.caps.append(next(cap for cap in caps if cap is not None))
-        noise, truncation = _parts(answer, rows)
-        self.noise.append(noise)
-        self.truncation.append(truncation)
-
-
-def _parts(answer: Any, rows: pl.DataFrame) -> tuple[float, float]:
-    """The half widths of noise and truncation, on average over groups."""
-    margins = getattr(answer, "margins", None)
-    if margins is None:
-        return float(((rows["n_high"] - rows["n_low"]) / 2).mean()), 0.0  # type: ignore[arg-type]  # (a number)
-    return float(np.mean(margins["n"].noise)), float(np.mean(margins["n"].truncation))
+        caps = answer.caps
+        if caps is not None:
+            self.caps.append(caps.rows_per_person or (caps.groups_per_person or 1) * caps.rows_per_group)
+        for widths, margins in zip(
+            (self.noise, self.truncation), (answer.margins["n"].noise, answer.margins["n"].truncation), strict=True
+        ):
+            widths += [float("inf") if margin is None else float(margin) for margin in margins]
 
 
 def ours(
@@ -241,7 +233,7 @@ def ours(
         with study.session() as session:
             session.profile(most_rows=study.panel.most_rows).answer(epsilon=profile)
             for question, outcome in outcomes.items():
-                outcome.add(session.sql(_sql(question)).answer(epsilon=spend, **BEST), study.truth[question])
+                outcome.add(session.sql(_sql(question)).answer(epsilon=spend), study.truth[question])
     return outcomes
 
 
@@ -252,7 +244,7 @@ def discovered(study: Study, turns: int) -> float:
     for _ in range(turns):
         with study.session(gt.ApproxDP(100, "1e-3")) as session:
             session.profile(most_rows=study.panel.most_rows).answer(epsilon=profile)
-            answer = session.sql(_sql("found")).answer(epsilon=spend, key_delta=DELTA, **BEST)
+            answer = session.sql(_sql("found")).answer(epsilon=spend, key_delta=DELTA)
             shown.append(len(answer.to_polars()))
     return fmean(shown)
 
