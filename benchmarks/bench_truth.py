@@ -51,7 +51,7 @@ SHARES = ("1/2", "1/20", "1/100")
 LIBRARIES = {  # script, module, turns of one question
     "OpenDP": ("panel_opendp.py", "opendp", 3),
     "Tumult": ("panel_tumult.py", "tmlt.analytics", 2),
-    "SmartNoise": ("panel_smartnoise.py", "snsql", 10),
+    "SmartNoise": ("panel_smartnoise.py", "snsql", 3),
     "diffprivlib": ("panel_diffprivlib.py", "diffprivlib", 20),
 }
 FUNCTIONS = {"count": "count", "groups": "groups", "sum": "total", "mean": "mean", "found": "discovered"}
