@@ -48,6 +48,7 @@ UNEQUAL = {  # what a library spends where it is not the same
     ("SmartNoise SQL", question): (EPSILON, KEY_DELTA, "unequal: it has no answers without δ")
     for question in ("count", "mean", "regions")
 }
+GROUPS, WIDTH = 10, 12.5  # of reasons: how many, and how near
 TURNS, QUICK_TURNS = 20, 2
 PATIENCE = 600.0  # seconds for all turns of a library
 UNITS = {"count": "visits", "mean": "euros", "regions": "visits", "reasons": "visits", "median": "euros"}
@@ -88,10 +89,17 @@ def run(report: Report) -> None:
     for question in QUESTIONS:
         for name, each in found.items():
             if question in each:
-                report.fact(f"{question}: {name.strip('*')}", _summary(each[question], question))
+                case, is_goal = f"{question}: {name.strip('*')}", question == "reasons" and name.startswith("**")
+                met = _shows_enough(each[question]) if is_goal else None
+                goal = f"≥ {GROUPS} at ± {WIDTH}" if is_goal else ""
+                report.fact(case, _summary(each[question], question), goal=goal, met=met)
     report.note(
         f"Each question was asked {turns} times, each time of a session of its own; errors are from all visits."
     )
+
+
+def _shows_enough(reasons: Found) -> bool:
+    return reasons["margin"] <= WIDTH and median(len(answer) for answer in reasons["answers"]) >= GROUPS
 
 
 def ours(turns: int) -> Found:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TURNS = {"OpenDP": 3, "Tumult": 1}  # the rest is fast
 OURS = 5
+GOALS = {"ours": 1.0, "ours, by weights": 1.9}  # times as many as OpenDP shows
 TERMS = [*sides("discovered"), ours("weights")]
 
 
@@ -48,10 +49,10 @@ def run(report: Report) -> None:
         margin = f"; intervals of counts ± {contestant.margins[-1]:,.3g} on average" if contestant.margins else ""
         fewest[terms.side] = numbers[0]
         report.fact(name, " to ".join(f"{number:,}" for number in numbers) + margin)
-    for side in ("ours", "ours, by weights"):
+    for side, goal in GOALS.items():
         if {side, "OpenDP"} <= fewest.keys():
             ratio = fewest[side] / fewest["OpenDP"]
-            report.fact(f"keys shown over OpenDP's: {side}", f"{ratio:.2f}×", goal="≥ 1×", met=ratio >= 1)
+            report.fact(f"keys shown over OpenDP's: {side}", f"{ratio:.2f}×", goal=f"≥ {goal:g}×", met=ratio >= goal)
     report.note(f"{rows:,} rows of {rows // 10:,} people, up to 5 keys of a person; the fewest and most of some turns.")
     report.note(
         "OpenDP adds the noise of ours and shows from 86 where ours shows from 87. It keeps the first five keys of a "

@@ -29,17 +29,22 @@ if TYPE_CHECKING:
 
 SECTIONS = {  # what is claimed, and the benchmarks that measure it
     "Speed, beside peers and a floor": (*("import", "noise", "accounting", "latency", "queries", "engines", "house"),),
-    "Answers for one budget": ("filters", "widths", "caps", "keys"),
+    "Answers for one budget": ("filters", "keys"),
     "The same questions elsewhere": ("coming_from",),
     "Tables, marginals and synthesis": ("workloads", "synthetic"),
     "Learning": ("learning",),
     "Surveys": ("surveys",),
-    "Coverage": ("quantiles", "flights", "learning_coverage"),
+    "Near to the truth": ("truth", "quantiles", "learning_coverage"),
     "Kills": ("kills",),
     "Audits, proofs and attempts to refute": ("audit", "verify", "runs", "fuzz", "timing"),
     "A service": ("service", "ledger", "limits", "command", "stream"),
 }
-_PLACES = {"page": "results.md", "json": "results.json", "figure": "figures/results.svg"}
+_PLACES = {
+    "page": "results.md",
+    "json": "results.json",
+    "figure": "figures/results.svg",
+    "nearness": "near-the-truth.md",
+}
 _WORDS = """Written by `giveortake bench report`; nothing on this page was typed, and every number stands in
 [results.json](results.json) too. Ratios are of medians that took turns in the same run. What measures time ran alone;
 what counts something, or measures CPU seconds of its own, ran two at a time."""
@@ -96,9 +101,11 @@ def _report_of(runs: dict[str, Run | None]) -> str:
 
 
 def write(found: dict[str, Any], docs: Path, describe: Callable[[str], str]) -> None:
-    """The page and the figure, from the numbers alone."""
+    """The page, the tables of the page on nearness, and the figure, from the numbers alone."""
     points = list(_points(found["runs"]))
     (docs / _PLACES["page"]).write_text(page(found, describe, has_figure=bool(points)), encoding="utf-8")
+    nearness = docs / _PLACES["nearness"]
+    nearness.write_text(pages.filled(nearness.read_text(encoding="utf-8"), found["runs"]), encoding="utf-8")
     if points:
         plot.save(_figure(points), docs / _PLACES["figure"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from harness import terms
@@ -25,6 +26,28 @@ def table(run: Run) -> list[str]:
         f"|{'---|' * len(used)}",
         *(f"| {' | '.join(row[index] for index in used)} |" for row in rows),
     ]
+
+
+def filled(text: str, runs: dict[str, Run | None]) -> str:
+    """A page with its tables written anew: `<!-- run: cases -->` begins one, and `<!-- end -->` ends it.
+
+    Its rows are the cases that begin with that word; `calls` stands for what both sides were asked.
+    """
+
+    def block(match: re.Match[str]) -> str:
+        name, cases = match.groups()
+        run = runs.get(name)
+        if run is None:
+            lines = [f"**Not measured with this version yet**: `giveortake bench {name.replace('_', '-')} --save`.", ""]
+        elif cases == "calls":
+            lines = asked(run)
+        else:
+            rows = [row for row in run["rows"] if row["case"].startswith(cases)]
+            short = [row | {"case": row["case"].removeprefix(cases).removeprefix(": ")} for row in rows]
+            lines = [*table(run | {"rows": short}), "", provenance(run), ""]
+        return "\n".join([f"<!-- {name}: {cases} -->", "", *lines, "<!-- end -->"])
+
+    return re.sub(r"<!-- (\w+): (\w*) -->\n.*?<!-- end -->", block, text, flags=re.DOTALL)
 
 
 def asked(run: Run) -> list[str]:

@@ -171,9 +171,11 @@ class Report:
         for case, mine, theirs in zip(cases, ours, others, strict=True):
             self._record(case, median(mine), median(theirs) if theirs else None)
 
-    def fact(self, case: str, value: str, *, goal: str = "", met: bool | None = None) -> None:
+    def fact(
+        self, case: str, value: str, *, other: str = "", ratio: str = "", goal: str = "", met: bool | None = None
+    ) -> None:
         """Record something that is not a duration."""
-        self.rows.append(Row(case, value, goal=goal, met=met))
+        self.rows.append(Row(case, value, other, ratio, goal, met))
 
     def note(self, text: str) -> None:
         """A sentence below the table."""

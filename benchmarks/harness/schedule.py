@@ -26,8 +26,8 @@ ALONE = (  # they measure time; the shortest first
     *("ledger", "service", "coming_from", "limits", "stream", "keys", "engines", "queries"),
 )
 BESIDE = (  # they count, measure CPU seconds of their own, or mostly wait; learning takes as long as several others
-    *("learning", "house", "widths", "caps", "audit", "quantiles", "runs", "learning_coverage"),
-    *("flights", "kills", "synthetic", "fuzz", "timing"),
+    *("learning", "truth", "house", "audit", "quantiles", "runs", "learning_coverage"),
+    *("kills", "synthetic", "fuzz", "timing"),
 )
 AT_ONCE = 2
 MOST = 30 * 60.0  # seconds: none may take all that is left; queries beside Tumult take 21 minutes

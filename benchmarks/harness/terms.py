@@ -18,7 +18,7 @@ BENCHMARKS = Path(__file__).parents[1]
 HEADINGS = ("comparison", "side", "call", "ε", "δ", "remark")
 COMPARED = (  # the benchmarks that have a peer
     *("noise", "accounting", "queries", "keys", "engines", "coming_from", "synthetic", "learning", "surveys"),
-    *("quantiles", "flights"),
+    *("quantiles", "truth"),
 )
 NONE = "–"  # of a side that spends nothing, or whose ε is what is asked
 

@@ -90,7 +90,14 @@ def test_a_report_is_made_of_numbers_alone_and_tells_what_is_missing(tmp_path: P
     more = {"report": RUN["report"], "missing": {"filters": "the time was over"}, "runs": runs}
     found = results.circumstances() | more
     (tmp_path / "figures").mkdir()
+    nearness = tmp_path / "near-the-truth.md"
+    nearness.write_text("By hand.\n<!-- noise: a -->\nold\n<!-- end -->\n<!-- truth: caps -->\n<!-- end -->\n")
     evidence.write(found, tmp_path, str.upper)
+    tables = nearness.read_text(encoding="utf-8")
+    assert "peer 2 s" in tables
+    assert "old" not in tables
+    assert "giveortake bench truth --save" in tables
+    assert (tables.count("By hand."), tables.count("<!-- end -->")) == (1, 2)
     page = (tmp_path / "results.md").read_text(encoding="utf-8")
     assert "| a ∣ b | 1 s | peer 2 s | 2× faster | ≥ 3× faster | **no** |" in page
     for fact in (

@@ -142,23 +142,22 @@ def test_medians_are_measured_as_stated() -> None:
             agrees(each, [quantiles.measured(session, quantiles.MEDIAN, spend).event])
 
 
-@pytest.mark.long
-def test_flights_are_charged_as_stated(ledgers: Ledgers) -> None:
-    flights = benchmark("flights")
+def test_panels_are_charged_as_stated(ledgers: Ledgers, tmp_path: Path) -> None:
+    truth = benchmark("truth")
     rows = 2_000
-    table = pl.DataFrame(
-        {
-            "tailnum": [f"N{place % 200}" for place in range(rows)],
-            "carrier": [flights.CARRIERS[place % len(flights.CARRIERS)] for place in range(rows)],
-            "month": [1 + place % 12 for place in range(rows)],
-            "distance": [100.0] * rows,
-        }
-    )
-    for each in of_ours("flights"):
-        name, epsilon = each.comparison.split(", ε = ")
-        asked = flights._parts(epsilon) if each.side == "ours" else (epsilon, epsilon)
-        flights._ours(table, name, 1, *asked)
-        assert repr(asked[1]) in each.call
+    table = {
+        "person": [f"N{index % 400}" for index in range(rows)],
+        "key": [str(1984 + index % 5) for index in range(rows)],
+        "value": [float(index % 100) for index in range(rows)],
+        "found": [str(index % 3) for index in range(rows)],
+    }
+    pl.DataFrame(table).write_parquet(tmp_path / "panel.parquet")
+    study = truth.Study("panel", truth.PANELS["rwm5yr"], tmp_path / "panel.parquet")
+    for each in of_ours("truth"):
+        if each.comparison == "found":
+            truth.discovered(study, 1)
+        else:
+            truth.ours(study, each.epsilon, 1, (each.comparison,))
         agrees(each, ledgers.charged())
 
 
