@@ -319,9 +319,10 @@ class LeftOut:
         return self.low is not None
 
     def __str__(self) -> str:
-        if self.low is None or self.high is None or self.estimate is None:
-            return f"truncation bias unknown: {self.why}"
         sure = f"with {percent(self.confidence)}, for all caps together"
+        if self.low is None or self.high is None or self.estimate is None:
+            limit = "" if self.rows is None else f"the caps cut at most {counted(self.rows, 'row')} ({sure}); "
+            return f"{limit}truncation bias unknown: {self.why}"
         if self.high == 0:
             return f"the caps cut no row{f': {self.why}' if self.why else ''}"
         about = f"the caps cut {self.about} of the rows"
