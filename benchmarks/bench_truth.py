@@ -77,6 +77,8 @@ def _terms(question: str) -> list[Terms]:
         if (name, question) != ("diffprivlib", "found"):
             always = name == "SmartNoise" and delta == "0"
             remark = "unequal: it has no answers without δ" if always else ""
+            if (name, question) == ("diffprivlib", "mean"):
+                remark = "unequal: it takes the number of rows as public"
             call = body(f"peers/{script}", FUNCTIONS[question])
             terms.append(Terms(question, name, call, "1", DELTA if always else delta, remark))
     return terms

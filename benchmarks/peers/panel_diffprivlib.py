@@ -17,7 +17,10 @@ def capped(task: Any) -> pd.DataFrame:
 
 
 def count(task: Any) -> Any:
-    return tools.count_nonzero(np.ones(len(capped(task))), epsilon=task.epsilon / task.cap)
+    """With one bin: `count_nonzero` never says more than the array has, so half of its answers would be exact."""
+    rows = np.zeros(len(capped(task)))
+    counts, _edges = tools.histogram(rows, epsilon=task.epsilon / task.cap, bins=1, range=(-0.5, 0.5))
+    return counts[0]
 
 
 def groups(task: Any) -> Any:
