@@ -66,19 +66,27 @@ def test_every_question_has_a_key_of_its_own_in_the_code_that_is_taken_along() -
     assert sorted(map(code.count, set(re.findall(r"asked-[0-9a-f]{16}", code)))) == [3, 3]  # R, JavaScript, curl
 
 
-def test_an_answer_with_caps_says_that_what_they_leave_out_is_not_in_its_intervals() -> None:
+def test_the_headline_of_an_answer_with_caps_says_which_rows_its_numbers_are_of() -> None:
     assert "Intervals cover the noise." in answer_view(Answer(UNSURE), Measured())["counts"]
-    capped = answer_view(Answer(UNSURE, caps=Caps(rows_per_person=4)), Measured())["counts"]
-    assert "Intervals cover the noise; they do not cover truncation by caps." in capped
+    opened = Column("n", [5], [4], [6], open_sides=(False, True))
+    headline = answer_view(Answer([opened], caps=Caps(rows_per_person=4)), Measured())["certainty"]
+    rows, sure, arrow = headline.split(". ")
+    assert rows == "Of at most 4 rows of a person, chosen before any filter; more rows are not in this number"
+    assert sure == "In 95 of 100 cases the number without noise lies within the bar"
+    assert "open arrow" in arrow
+    known = Column("n", [5], [4], [9], noise=([4], [6]))
+    view = answer_view(Answer([known], caps=Caps(rows_per_person=4)), Measured())
+    assert view["certainty"].startswith("In 95 of 100 cases the number of all rows lies within the bar.")
+    assert "Intervals cover the noise and truncation by caps." in view["counts"]
 
 
 def test_the_quote_of_a_mean_is_told_for_a_group_of_usual_size_and_no_wider_than_its_bounds() -> None:
     margins = {"mean": "9.5 / n"}
     mean = Quote("query", "", "ε = 0.1", gt.PureDP("0.1"), None, None, True, Confidence("0.95"), margins=margins)
     quote = json.loads(mean.to_json()) | {"standing": {}}
-    assert quote_view(quote, Form())["margins"] == [("mean", "± 0.0095 if a group has 1,000 rows")]
+    assert quote_view(quote, Form())["margins"] == [("mean", "± 0.0095 if a group has 1,000 rows", "")]
     wide = quote_view({**quote, "margins": {"mean": "3e6 / n"}, "spans": {"mean": 500}}, Form())
-    assert wide["margins"] == [("mean", "± 500 if a group has 1,000 rows")]
+    assert wide["margins"] == [("mean", "± 500 if a group has 1,000 rows", "")]
     assert quote_view(quote, Form())["of_rows"]
     assert not quote_view({**quote, "margins": {"n": 4.5}}, Form())["of_rows"]
 
