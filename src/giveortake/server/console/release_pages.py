@@ -424,8 +424,8 @@ def _side_by_side(call: Call, contents: list[bytes], sides: list[dict[str, str]]
         after=sides[1],
         answer={
             **view,
-            "certainty": "",
-            "counts": _confidence_text(change),
+            "certainty": _confidence_text(change),
+            "counts": "",
             "apart": [],
             "notes": [],
             "uncertain": [],
