@@ -32,11 +32,11 @@ def logged_in(browser: Any, address: str, token: str, **options: Any) -> Any:
     return page
 
 
-def asked(page: Any, sql: str, epsilon: str) -> None:
-    """A question, quoted and asked."""
+def asked(page: Any, sql: str, percent: str) -> None:
+    """A question, quoted and asked for a part of the budget."""
     page.goto("/ask/visits")
     page.fill("#sql", sql)
-    page.fill("#spend", epsilon)
+    page.fill("#spend", percent)
     page.press("#sql", "Control+Enter")
     page.click("#ask:not([disabled])")
     page.wait_for_selector("#answer")
@@ -76,11 +76,11 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder, running_demo(Path(folder)) as service, opened_browser() as browser:
         page = logged_in(browser, service.address, service.tokens["ann"])
-        asked(page, BY_REGION, "0.25")
+        asked(page, BY_REGION, "12")
         page.wait_for_selector("#slide:not([hidden])")
         taken(page, "workbench")
-        asked(page, "SELECT region, COUNT(*) AS visits FROM visits GROUP BY region", "0.2")
-        asked(page, "SELECT region, COUNT(*) AS visits FROM visits WHERE amount > 100 GROUP BY region", "0.2")
+        asked(page, "SELECT region, COUNT(*) AS visits FROM visits GROUP BY region", "10")
+        asked(page, "SELECT region, COUNT(*) AS visits FROM visits WHERE amount > 100 GROUP BY region", "10")
         page.goto("/")
         taken(page, "datasets")
         page.goto("/releases/visits")
@@ -110,7 +110,7 @@ def main() -> None:
         taken(page, "refused", 700)
         phone = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
         small = logged_in(browser, service.address, service.tokens["ann"], **phone)
-        asked(small, BY_REGION, "0.25")
+        asked(small, BY_REGION, "12")
         taken(small, "phone")
         owner = logged_in(browser, service.address, service.tokens["custodian"])
         waits(service)

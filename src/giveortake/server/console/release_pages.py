@@ -440,7 +440,7 @@ def _confidence_text(change: Difference) -> str:
     parts = f"both noises{' and the rows that caps may cut' * covers_truncation(change.estimates)}"
     sure = f"the intervals of the differences hold with at least {percent(change.confidence)}, {scope}: {parts} are in "
     added = "them, and what either release may miss is added up"
-    return " ".join(map(sentence, (sure + added, *legend(change.estimates))))
+    return " ".join(map(sentence, (*change.notes, sure + added, *legend(change.estimates))))
 
 
 def _surely(change: Difference) -> str:
@@ -450,7 +450,7 @@ def _surely(change: Difference) -> str:
 
 
 def _lines(change: Difference) -> list[str]:
-    lines = list(change.notes)
+    lines = []
     if change.only_before or change.only_after:
         lines.append(
             f"{change.only_before:,} rows are in the first release alone, {change.only_after:,} in the second alone; "
