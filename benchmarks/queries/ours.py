@@ -39,7 +39,7 @@ FEW_ROWS: dict[str, Any] = {
 ROW: dict[str, Any] = {"unit": gt.ROW, "domains": REGION | CATEGORY | AMOUNT}
 EPSILON: dict[str, Any] = {"epsilon": questions.EPSILON}
 KEY_DELTA: dict[str, Any] = EPSILON | {"key_delta": questions.KEY_DELTA}
-WEIGHTS: dict[str, Any] = EPSILON | {"delta": questions.KEY_DELTA}
+WEIGHTS: dict[str, Any] = EPSILON | {"delta": questions.KEY_DELTA, "aim": "groups"}
 
 SUMS = questions.by_category(questions.OURS)
 OTHER = questions.by_other_key(questions.OURS)

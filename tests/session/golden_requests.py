@@ -176,7 +176,8 @@ PURCHASES: dict[str, Purchase] = {
     "sums": query("SELECT r, SUM(x) AS a, AVG(x) AS m FROM data WHERE y > 1 GROUP BY r", epsilon=1, delta="1e-6"),
     "moments of groups": query("SELECT z, STDDEV(x) AS s, CORR(x, y) AS c FROM data GROUP BY z", rho=1),
     "medians": query("SELECT r, MEDIAN(x) AS m FROM data GROUP BY r", mu=1),
-    "discovered groups": query("SELECT q, COUNT(*) AS n, AVG(x) AS m FROM data GROUP BY q", epsilon=1, delta="1e-6"),
+    "discovered groups": query("SELECT q, COUNT(*) AS n, AVG(x) AS m FROM data GROUP BY q", epsilon=4, delta="1e-6"),
+    "many groups": query("SELECT q, COUNT(*) AS n FROM data GROUP BY q", epsilon=1, delta="1e-6", aim="groups"),
     "discovered groups, Laplace": query("SELECT q, COUNT(*) AS n FROM data GROUP BY q", epsilon=2, key_delta="1e-6"),
     "windows": query("SELECT d, SUM(COUNT(*)) OVER (ORDER BY d) AS n FROM data GROUP BY d", mu=1),
     "functions of answers": query(

@@ -13,7 +13,7 @@ import pytest
 import giveortake as gt
 from engine_places import OTHERS, place
 from giveortake.configuration import protection_arguments
-from giveortake.mechanisms import DiscoveredHistogram, Laplace
+from giveortake.mechanisms import CountedKeys, Laplace
 from giveortake.session import storage
 from waiting import LONGEST
 
@@ -85,7 +85,7 @@ def test_all_intervals_of_a_stream_hold_together_as_those_of_an_answer_do() -> N
 
 def test_a_stream_is_charged_and_drawn_once_and_read_as_often_as_one_likes(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
-    for kind, name in ((DiscoveredHistogram, "select"), (Laplace, "release")):
+    for kind, name in ((CountedKeys, "release_with_numbers"), (Laplace, "release")):
         sound = getattr(kind, name)
 
         def counted(*given: Any, sound: Any = sound, name: str = name) -> Any:
@@ -95,7 +95,7 @@ def test_a_stream_is_charged_and_drawn_once_and_read_as_often_as_one_likes(monke
         monkeypatch.setattr(kind, name, counted)
     with session() as s:
         stream = s.sql(TEXT).stream(**SPEND)
-        assert drawn.count("release") == 1 + 3 * 8  # one for the keys; two sides and what is missing, eight parts
+        assert drawn.count("release") == 1 + 8  # one for the keys and their numbers; and one sum, eight parts
         before = list(drawn), s.budget.spent
         assert columns(stream) == columns(stream) == s.sql(TEXT).answer(**SPEND).to_dict()
         again = s.sql(TEXT).stream(**SPEND)
@@ -150,7 +150,7 @@ def test_what_fails_half_way_leaves_nothing_and_a_retry_is_charged_once(
         (drawn,) = (tmp_path / "kept").iterdir()  # the keys, so that nobody can have them drawn again
         assert drawn.suffix == ".keys"
         selected: list[int] = []
-        monkeypatch.setattr(DiscoveredHistogram, "select", lambda *_: selected.append(1))
+        monkeypatch.setattr(CountedKeys, "release_with_numbers", lambda *_: selected.append(1))
         stream = query.stream(**SPEND, key="mine")
         assert selected == []
         assert s.budget.spent == spent

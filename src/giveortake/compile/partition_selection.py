@@ -177,7 +177,7 @@ class NoisyCounts(Selection):
 
     def named(self) -> list[Any]:
         mechanism, counted = self.mechanism, self.mechanism.caps
-        noise = [type(mechanism.noise).__name__, str(self.scale), mechanism.threshold]
+        noise = [mechanism.noise.label, str(self.scale), mechanism.threshold]
         return ["noisy counts", *noise, counted.groups, counted.rows, counted.total, self.decides]
 
     def question(self, relation: Relation, keys: Keys) -> Persons:
@@ -326,8 +326,8 @@ class KeySearch:
     # -- one count that finds keys and is their number -----------------------------------------------------------
 
     def _by_count(self, spend: Spend, delta: Fraction, count: int) -> tuple[Selection, Spend | None]:
-        """The deciding count gets an equal share of the spend; the other measures get the rest."""
-        share, measure = Fraction(1, self._levels()), self.measures[count]
+        """The deciding count serves two purposes, and gets two equal parts of the spend; other measures get one."""
+        share, measure = Fraction(2, self._levels() + 1), self.measures[count]
         if isinstance(measure, PersonCount):
             caps, kind = KeyCaps(self.stability.touched), "persons"
         else:

@@ -207,11 +207,12 @@ def _no_key(measurement: Measurement, n: float | None, facts: _ProfileFacts | No
         return f"{_HARDLY} {selection.least:,} {selection.counted}, and a group has {n:,.0f} rows; {remedy}"
     if facts is not None and least > facts.persons:
         return f"{_HARDLY} {least:,.0f} persons, and the profile tells of at most {facts.persons:,.0f}; {remedy}"
-    if facts is not None and facts.persons_of_key is not None and least > facts.persons_of_key:
-        group_size = (
-            f"the profile tells of about {facts.persons_of_key:,.0f} in a group at most, if all groups are alike"
-        )
-        return f"{_HARDLY} {least:,.0f} persons, and {group_size}; {remedy}"
+    if facts is not None:
+        by_rows = selection.counted != "persons"
+        size = facts.rows_of_group(measurement) if by_rows else facts.persons_of_key
+        if size is not None and selection.least > size:
+            group_size = f"the profile tells of about {size:,.0f} in a group at most, if all groups are alike"
+            return f"{_HARDLY} {selection.least:,} {selection.counted}, and {group_size}; {remedy}"
     return None
 
 
