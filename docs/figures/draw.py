@@ -13,6 +13,7 @@ import altair as alt
 
 import giveortake as gt
 from giveortake.answers import Answer, Column
+from giveortake.answers.terms import Caps
 from giveortake.local.poll import posterior_figure, uncertainty_figure
 
 
@@ -33,15 +34,20 @@ def growth_figure(growth: list[dict[str, Any]]) -> alt.HConcatChart:
     return alt.hconcat(*charts)
 
 
-def invented(keys: list[Any], name: str, values: list[float], margins: list[float]) -> Answer:
-    """An answer as a session gives it, of invented numbers."""
+def invented(keys: list[Any], name: str, values: list[float], margins: list[float], cut: float | None) -> Answer:
+    """An answer as a session gives it, of invented numbers; of the rows that caps cut at most so many are known."""
     low = [value - margin for value, margin in zip(values, margins, strict=True)]
     high = [value + margin for value, margin in zip(values, margins, strict=True)]
     return Answer(
-        [Column(name, keys), Column("n", values, low, high)],
+        [
+            Column(name, keys),
+            Column("n", values, low, high, open_sides=(False, True))
+            if cut is None
+            else Column("n", values, low, [end + cut for end in high], noise=(low, high)),
+        ],
         guarantee=gt.PureDP("0.5"),
         cost=gt.PureDP("0.5"),
-        recipe={"contributions": "at most 4 rows of a person"},
+        caps=Caps(rows_per_person=4),
     )
 
 
@@ -52,11 +58,13 @@ def answers() -> dict[str, Answer]:
     ages = list(range(20, 90, 5))
     regions = ["north", "east", "south", "west", "coast", "islands"]
     return {
-        "answer_days": invented(days, "day", wave, [55.0] * 366),
-        "answer_numbers": invented(ages, "age", [1200 - 0.6 * (age - 42) ** 2 for age in ages], [90.0] * len(ages)),
-        "answer_categories": invented(regions, "region", [810, 1240, 640, 1015, 330, 120], [70.0] * 6),
+        "answer_days": invented(days, "day", wave, [55.0] * 366, 130),
+        "answer_numbers": invented(
+            ages, "age", [1200 - 0.6 * (age - 42) ** 2 for age in ages], [90.0] * len(ages), None
+        ),
+        "answer_categories": invented(regions, "region", [810, 1240, 640, 1015, 330, 120], [70.0] * 6, 180),
         "answer_unbounded": invented(
-            regions, "region", [1.1, 0.9, 1.4, 0.7, 2.2, 3.0], [0.3, 0.2, 0.5, 0.2, math.inf, 1.9]
+            regions, "region", [1.1, 0.9, 1.4, 0.7, 2.2, 3.0], [0.3, 0.2, 0.5, 0.2, math.inf, 1.9], 0.2
         ),
     }
 

@@ -504,7 +504,7 @@ def which_rows(answer: Released) -> str:
 
 def legend(columns: Sequence[Column]) -> list[str]:
     """What the parts of bars mean, where caps cut rows."""
-    parts = ["solid: noise; hatched: rows that caps may cut"] * covers_truncation(columns)
+    parts = ["solid: noise; hatched or pale: rows that caps may cut"] * covers_truncation(columns)
     return [*parts, *["an open arrow: rows beyond the caps may move a number further that way"] * is_open(columns)]
 
 
