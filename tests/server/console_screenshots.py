@@ -34,7 +34,7 @@ def logged_in(browser: Any, address: str, token: str, **options: Any) -> Any:
 
 def asked(page: Any, sql: str, epsilon: str) -> None:
     """A question, quoted and asked."""
-    page.goto("/ask/visits")
+    page.goto("/ask/visits?currency=epsilon")
     page.fill("#sql", sql)
     page.fill("#spend", epsilon)
     page.press("#sql", "Control+Enter")
