@@ -14,7 +14,7 @@ from tiers import tiered
 @pytest.mark.long
 def test_everything_but_the_live_curve_works_without_scripts(desk: Desk) -> None:
     page = desk.window("bob", java_script_enabled=False, viewport=PHONE)
-    page.goto("/ask/visits")
+    page.goto("/ask/visits?currency=epsilon")
     press(page, "ul.plainlist li:nth-child(1) button")
     page.fill("#spend", "0.015")
     press(page, "button:has-text('Quote again')")
@@ -34,7 +34,7 @@ def test_the_keyboard_alone_logs_in_quotes_and_asks(desk: Desk) -> None:
     page.keyboard.type(desk.service.tokens["bob"])
     page.keyboard.press("Enter")
     page.wait_for_url("**/")
-    page.goto("/ask/visits")
+    page.goto("/ask/visits?currency=epsilon")
     tab_to(page, "sql")
     page.keyboard.type("SELECT COUNT(*) AS n FROM visits WHERE amount > 100")
     tab_to(page, "spend")

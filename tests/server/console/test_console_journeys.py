@@ -14,7 +14,7 @@ def test_a_token_is_pasted_once_and_a_cookie_that_no_script_or_other_site_can_us
     desk: Desk,
 ) -> None:
     page = desk.window(None)
-    page.goto("/ask/visits")
+    page.goto("/ask/visits?currency=epsilon")
     assert page.url.endswith("/login?why=first")
     page.fill("#token", "got_0000000000000000_" + "0" * 64)
     press(page, "button:has-text('Log in')")
@@ -33,7 +33,7 @@ def test_a_token_is_pasted_once_and_a_cookie_that_no_script_or_other_site_can_us
 
 def test_a_question_is_quoted_on_a_curve_asked_on_purpose_and_free_the_second_time(desk: Desk, bob: Any) -> None:
     before = spent(desk.service, "bob")
-    bob.goto("/ask/visits")
+    bob.goto("/ask/visits?currency=epsilon")
     bob.click("ul.plainlist li:nth-child(2) button")
     bob.wait_for_selector("#ask")
     assert "COUNT(*)" in bob.input_value("#sql")
@@ -97,7 +97,7 @@ def test_a_custodian_grants_issues_revokes_and_checks_and_the_revoked_are_told(d
     owner.click("summary[aria-label='Revoke elsa']")
     assert desk.service.call("elsa", "GET", "/v1/me").status_code == 200  # one click revokes nobody
     press(owner, "button[aria-label='Revoke elsa, really']")
-    elsa.goto("/ask/visits")
+    elsa.goto("/ask/visits?currency=epsilon")
     assert cause(elsa) == "revoked"
     desk.expect_complaint(elsa, "403")
     owner.click(f"summary[aria-label='Revoke token {(secret or '')[4:20]}']")

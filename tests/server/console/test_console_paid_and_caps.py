@@ -30,7 +30,7 @@ def test_what_was_paid_for_in_python_is_free_here(desk: Desk, eve: Any, terms: A
     with gt.connect(desk.service.address, token=desk.service.tokens["eve"]) as session:
         release = session.sql(BY_REGION).answer(**terms).release_id
     before = spent(desk.service, "eve")
-    eve.goto("/ask/visits")
+    eve.goto("/ask/visits?currency=epsilon")
     eve.evaluate("document.querySelector('details').open = true")
     for name, value in fields.items():
         eve.fill(f"[name={name}]", value)
@@ -54,7 +54,7 @@ def test_another_price_or_cap_is_another_question_and_has_its_price(eve: Any) ->
 
 
 def test_the_best_caps_are_taken_from_a_profile_and_a_profile_finds_bounds_of_numbers(desk: Desk, eve: Any) -> None:
-    eve.goto("/ask/visits")
+    eve.goto("/ask/visits?currency=epsilon")
     eve.evaluate("document.querySelector('details').open = true")
     eve.select_option("[name=caps]", "best")
     eve.fill("#sql", BY_REGION)
@@ -76,7 +76,7 @@ def test_the_best_caps_are_taken_from_a_profile_and_a_profile_finds_bounds_of_nu
     eve.click("button:has-text('Make it')")
     eve.wait_for_url("**/profile/visits?release=*")
     assert "bounds of amount" in eve.text_content("main")
-    eve.goto("/ask/visits")
+    eve.goto("/ask/visits?currency=epsilon")
     eve.evaluate("document.querySelector('details').open = true")
     eve.select_option("[name=caps]", "best")
     eve.fill("#sql", BY_REGION)

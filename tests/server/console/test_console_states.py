@@ -31,7 +31,7 @@ def test_what_cannot_be_asked_says_which_construct_and_what_to_write(desk: Desk,
 
 def test_what_is_too_dear_is_shaded_and_cannot_be_asked_for(desk: Desk, bob: Any) -> None:
     desk.service.answer("bob", BY_REGION, "so that less is left", epsilon="0.01").raise_for_status()
-    bob.goto("/ask/visits")
+    bob.goto("/ask/visits?currency=epsilon")
     bob.fill("#sql", BY_REGION)
     bob.fill("#spend", "3")
     bob.press("#sql", "Control+Enter")
@@ -43,7 +43,7 @@ def test_what_is_too_dear_is_shaded_and_cannot_be_asked_for(desk: Desk, bob: Any
 def test_a_used_up_allotment_says_who_can_grant_more(desk: Desk) -> None:
     assert desk.service.answer("dora", BY_REGION, "all of it", epsilon="0.02").status_code == 200
     page = desk.window("dora", java_script_enabled=False)
-    page.goto("/ask/visits")
+    page.goto("/ask/visits?currency=epsilon")
     page.fill("#sql", "SELECT COUNT(*) AS n FROM visits")
     press(page, "button[value=price]")
     assert "does not fit" in page.text_content("#act")
@@ -55,7 +55,7 @@ def test_a_used_up_allotment_says_who_can_grant_more(desk: Desk) -> None:
             press(page, "a:has-text('Open in the workbench')")
         assert "with 95 % confidence." in page.text_content(".state:has-text('Uncertain')")
         assert "would" not in page.text_content(".state:has-text('Uncertain')")  # nothing that can be paid for
-    page.goto("/ask/visits")
+    page.goto("/ask/visits?currency=epsilon")
     sent = page.request.post(
         "/ask/visits",
         form={"do": "ask", "sql": "SELECT COUNT(*) AS n FROM visits", "spend": "0.01"},

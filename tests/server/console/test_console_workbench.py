@@ -13,8 +13,9 @@ pytestmark = pytest.mark.long
 
 
 def test_the_spend_may_be_what_the_budget_has_prices_for_and_a_repeat_is_told_as_free(desk: Desk, bob: Any) -> None:
-    bob.goto("/ask/visits")
-    assert bob.locator("#currency").count() == 0  # a pure ε has no price for Gaussian noise
+    bob.goto("/ask/visits?currency=epsilon")
+    ways = bob.locator("#currency option").evaluate_all("options => options.map(option => option.value)")
+    assert ways == ["share", "margin", "epsilon"]  # a pure ε has no price for Gaussian noise
     ann = desk.window("ann")
     ann.goto("/releases/visits")
     before = ann.locator("tbody tr").count()
@@ -41,7 +42,7 @@ def test_the_spend_may_be_what_the_budget_has_prices_for_and_a_repeat_is_told_as
 
 
 def test_too_large_a_spend_says_what_fits_and_a_button_takes_it(bob: Any) -> None:
-    bob.goto("/ask/visits")
+    bob.goto("/ask/visits?currency=epsilon")
     bob.fill("#sql", "SELECT COUNT(*) AS n, MEDIAN(amount) AS the_median FROM visits")
     bob.fill("#spend", "50")
     bob.press("#sql", "Control+Enter")
@@ -139,7 +140,7 @@ def test_whoever_types_while_the_price_comes_goes_on_in_the_same_field(desk: Des
 def test_without_a_script_an_edited_question_is_priced_and_not_asked(desk: Desk) -> None:
     page = desk.window("bob", java_script_enabled=False)
     before = spent(desk.service, "bob")
-    page.goto("/ask/visits")
+    page.goto("/ask/visits?currency=epsilon")
     page.fill("#sql", "SELECT\n COUNT(*) AS n FROM visits")
     page.fill("#spend", "0.0123")
     press(page, "button[value=price]")
@@ -182,7 +183,7 @@ def test_paper_holds_the_question_and_the_answer_and_no_buttons(desk: Desk, bob:
 
 
 def test_names_are_offered_from_the_schema_and_taken_by_keyboard(bob: Any) -> None:
-    bob.goto("/ask/visits")
+    bob.goto("/ask/visits?currency=epsilon")
     bob.fill("#sql", "")
     bob.type("#sql", "SELECT COUNT(*) AS n FROM visits WHERE amo")
     bob.wait_for_selector("#offers:has-text('amount')")
@@ -231,3 +232,26 @@ def test_refining_citing_downloading_and_the_same_elsewhere(desk: Desk, bob: Any
     bob.goto("/releases/visits")
     assert "refines an earlier release" in bob.text_content("tbody tr:first-child")
     assert "refines an earlier release" not in bob.text_content("tbody tr:nth-child(2)")
+
+
+def test_a_share_and_a_margin_are_the_first_ways_to_pay_and_stay_after_the_answer(desk: Desk) -> None:
+    page = desk.window("ann")
+    page.goto("/ask/visits")
+    ways = page.locator("#currency option").evaluate_all("options => options.map(option => option.value)")
+    assert ways[:3] == ["share", "margin", "epsilon"]
+    assert page.input_value("#currency") == "share"
+    page.fill("#sql", BY_REGION)
+    page.press("#sql", "Control+Enter")
+    page.wait_for_selector("#ask:has-text('Ask for 5 % of the budget')")
+    assert "more like this one" in page.text_content("#act")
+    press(page, "#price form button:has-text('Quote that')")  # a better way, with one press
+    assert page.input_value("[name=rows_per_group]") == "1"
+    before = spent(desk.service, "ann")
+    page.click("#ask:not([disabled])")
+    page.wait_for_selector("#answer")
+    assert (page.input_value("#currency"), page.input_value("#spend")) == ("share", "5")
+    assert "free" in page.text_content("#act")
+    assert 0.049 < spent(desk.service, "ann") - before <= 0.05
+    assert "Shares are measured in the" in page.text_content("#allot")
+    page.select_option("#currency", "margin")
+    page.wait_for_selector("#ask:has-text('a margin of ± 50'), #act:has-text('a margin of ± 50')")
