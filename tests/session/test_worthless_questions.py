@@ -76,7 +76,8 @@ def test_keys_that_few_groups_could_reach_and_distinct_values_below_the_noise_ar
     query = s.sql(BY_TOWN)
     assert query.quote(epsilon="0.5", rows_per_person=100).worthless is None
     s.profile(by=["town"]).answer(epsilon=100)
-    assert query.quote(epsilon=2, rows_per_person=50).worthless is not None
+    assert query.quote(epsilon=2, rows_per_person=50).worthless is None
+    assert query.quote(epsilon="0.5", rows_per_person=50).worthless is not None
     assert query.quote(epsilon=8, rows_per_person=300, groups_per_person=4, rows_per_group=80).worthless is None
     distinct = session().sql("SELECT COUNT(DISTINCT region) AS n FROM trips")
     assert "3 values" in str(distinct.quote(epsilon="0.1", rows_per_group=3).worthless)

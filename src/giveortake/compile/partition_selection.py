@@ -547,6 +547,22 @@ def _rough_mu(epsilon: Fraction, delta: Fraction) -> float:
     return mu
 
 
+def other_search(spend: Spend, pot: Fraction | None) -> Spend | None:
+    """The spend on other noise that keeps the promise of a search: whatever is stated, the better of the two is taken.
+
+    Guarantee: a pure ε beside the δ for keys is (ε, δ)-DP, which Gaussian noise keeps as well; Laplace noise of ε keeps
+    ρ-zCDP for ρ = ε²/2 [BS16, Prop. 1.4], and (ε, δ) with all of δ for keys.
+    """
+    keys = spend.keys if spend.keys is not None else None if pot is None else pot / 10
+    if keys is None:
+        return None
+    if spend.is_pure:
+        return replace(spend, delta=keys, keys=None)
+    if spend.rho is not None:
+        return replace(spend, rho=None, epsilon=exact.sqrt_down(2 * spend.rho), keys=keys)
+    return None
+
+
 def with_key_delta(spend: Spend, pot: Fraction | None) -> Spend:
     """The spend with a δ for finding keys: the stated one, else a tenth of the pot.
 

@@ -20,7 +20,9 @@ with it the race (`ApproxDPFilter`); the δ for finding keys is the same share o
 every meter, Gaussian noise in all but the sum of ε, and a run in ρ only in Rényi divergences.
 
 An (ε, δ) that is stated asks for Gaussian noise. Laplace noise at the same ε keeps that promise too: it is taken where
-it is narrower and costs no more of the meter, and offered where it costs more.
+it is narrower and costs no more of the meter, and offered where it costs more. Where groups have to be found, that
+holds of every stated spend: a pure ε with its δ for keys is kept by Gaussian noise at that (ε, δ), a ρ by Laplace noise
+of ε = √(2ρ). Gaussian noise has no price in a living sum of ε: then it is offered, not taken.
 
 Everything here is decided by the question, the budget and earlier charges of the same level, before any row is read.
 A spend that the asker paid for before is taken again, at no cost, even if another would be chosen now.
@@ -65,10 +67,10 @@ def price(bound: Bound[Any], terms: Terms) -> Priced[Any]:
         return _by_share(bound, terms, bound.mechanism.trial())
     if terms.spend is None:
         raise InvalidParameter("epsilon", None, "is missing: say what the answer may cost", hint=bound.hint)
-    pure = bound.pure(terms.spend)
-    if pure is None:
+    other = bound.other(terms.spend)
+    if other is None:
         return Priced(bound, bound.at(terms.spend))
-    return _by_pair(bound, terms, pure, bound.mechanism.trial())
+    return _or_other(bound, terms, other, bound.mechanism.trial())
 
 
 def amount_of(spend: Spend) -> Fraction:
@@ -147,20 +149,27 @@ def _by_margin(bound: Bound[Any], terms: Terms, trial: TrialFilter) -> Priced[An
     return replace(best, why=f"{_noise(best)}: {reason}, and {percent(fitting[1][0], 3)} with {_other_noise(best)}")
 
 
-def _by_pair(bound: Bound[Any], terms: Terms, pure: Spend, trial: TrialFilter) -> Priced[Any]:
-    """Price an (ε, δ): with Laplace noise at its ε where that is narrower and no dearer in the meter."""
+def _or_other(bound: Bound[Any], terms: Terms, other: Spend, trial: TrialFilter) -> Priced[Any]:
+    """Price a stated spend: with other noise that keeps its promise, if narrower and no dearer in the meter."""
     assert terms.spend is not None  # noqa: S101 (asked only then)
-    stated, laplace = Priced(bound, bound.at(terms.spend)), Priced(bound, bound.at(pure))
+    stated, kept = Priced(bound, bound.at(terms.spend)), Priced(bound, bound.at(other))
     if _is_paid(stated):
         return stated
-    widths = [bound.width(priced.measurement, terms) for priced in (stated, laplace)]
+    if _is_paid(kept):
+        return _priced_before(kept)
+    widths = [bound.width(priced.measurement, terms) for priced in (stated, kept)]
     if widths[1] >= widths[0]:
         return stated
-    ratio = f"intervals are {100 * (1 - widths[1] / widths[0]):.0f} % narrower"
-    own, other = (trial.share_of(bound.event(priced.measurement)) for priced in (stated, laplace))
-    if other is not None and (own is None or other <= own):
-        return replace(laplace, why=f"Laplace noise, which keeps this (ε, δ) and costs no more: {ratio}")
-    return stated
+    events = [bound.event(priced.measurement) for priced in (stated, kept)]
+    own, share = map(trial.share_of, events)
+    living = [account.currency for account in trial.accounts if account.alive]
+    priced = [{meter for meter in living if trial.share_of(event, meter) is not None} for event in events]
+    ends = not priced[0] <= priced[1]  # a contestant that the stated spend leaves alive
+    if ends or share is None or (own is not None and share > own) or trial.after(events[1]) is None:
+        return stated
+    promise = "(ε, δ)" if terms.spend.delta is not None else "promise"
+    ratio = bound.narrower(100 * (1 - widths[1] / widths[0]))
+    return replace(kept, why=f"{_noise(kept)}, which keeps this {promise} and costs no more: {ratio}")
 
 
 def _by_share(bound: Bound[Any], terms: Terms, trial: TrialFilter) -> Priced[Any]:
@@ -196,8 +205,8 @@ def _by_share(bound: Bound[Any], terms: Terms, trial: TrialFilter) -> Priced[Any
         return replace(only, why=f"{_noise(only)}: {reason}")
     widths = {pure: bound.width(priced.measurement, terms) for pure, priced in by_kind.items()}
     best = by_kind[widths[True] <= widths[False]]
-    narrower = 100 * (1 - min(widths.values()) / max(widths.values()))
-    why = f"{_noise(best)}: at this share intervals are {narrower:.0f} % narrower than with {_other_noise(best)}"
+    narrower = bound.narrower(100 * (1 - min(widths.values()) / max(widths.values())))
+    why = f"{_noise(best)}: at this share {narrower} than with {_other_noise(best)}"
     return replace(best, why=why)
 
 

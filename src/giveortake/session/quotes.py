@@ -34,7 +34,8 @@ class Alternative:
 
     A spend among the `terms` replaces the one that was stated. `domains` are for the custodian to declare, a `workload`
     is asked by `s.workload`. `now` is the margin without it, and `narrower` by which part intervals are; `share` is
-    what it takes of the budget, if that is more.
+    what it takes of the budget, if that is more. `groups` says which groups another search shows: smaller ones by the
+    part `narrower`, whatever the margins are.
     """
 
     terms: Mapping[str, str]
@@ -43,10 +44,11 @@ class Alternative:
     now: int | float | None
     narrower: float
     share: Fraction | None = None
+    groups: str | None = None
 
     def __str__(self) -> str:
         arguments = ", ".join(map(_argument, self.terms, self.terms.values()))
-        without = ", without δ" if "epsilon" in self.terms else ""
+        without = ", without δ" if "epsilon" in self.terms and "delta" not in self.terms else ""
         price = "" if self.share is None else f", at {exact.percent(self.share, 3)} of the budget"
         cut = "; it cuts nothing more where a person has one row in a group" if "rows_per_group" in self.terms else ""
         return f"{arguments}{without}: {self.margins}{price}{cut}"
@@ -54,9 +56,10 @@ class Alternative:
     @property
     def margins(self) -> str:
         """What it would be instead of what it is."""
+        groups = [] if self.groups is None else [self.groups]
         if self.margin is None or self.now is None:
-            return f"intervals are {100 * self.narrower:.0f} % narrower"
-        return f"{self.column} {shown_margin(self.margin)} instead of {shown_margin(self.now)}"
+            return "; ".join(groups or [f"intervals are {100 * self.narrower:.0f} % narrower"])
+        return "; ".join([*groups, f"{self.column} {shown_margin(self.margin)} instead of {shown_margin(self.now)}"])
 
 
 def _argument(name: str, text: str) -> str:

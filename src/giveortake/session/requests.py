@@ -207,9 +207,17 @@ class Bound(ABC, Generic[_Measurement]):
         """The pure spend at the ε of an (ε, δ), if Laplace noise may be taken for it; else None."""
         return None
 
+    def other(self, spend: Spend) -> Spend | None:
+        """Another spend that keeps the promise of a stated one, and is taken where it is better and no dearer."""
+        return self.pure(spend)
+
     def width(self, measurement: _Measurement, terms: Terms) -> float:
         """The typical width of its intervals, by which kinds of noise are compared."""
         raise NotImplementedError
+
+    def narrower(self, percent: float) -> str:
+        """By how much a typical width is less than another, in words."""
+        return f"intervals are {percent:.0f} % narrower"
 
     def widest(self, measurement: _Measurement, terms: Terms) -> float:
         """The greatest margin of its columns; a request without widths takes no `margin`."""

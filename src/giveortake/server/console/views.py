@@ -609,11 +609,13 @@ def quote_view(document: Mapping[str, Any], form: Form) -> dict[str, Any]:
 def _better(alternative: Alternative, form: Form) -> dict[str, Any]:
     """A better way to ask, in words, and the fields of the form that take it with one press, if a form can."""
     terms = dict(alternative.terms)
-    spend = next(((name, terms.pop(name)) for name in ("epsilon", "mu") if name in terms), None)
+    if "delta" in terms:
+        terms["approximate"] = terms.pop("epsilon")
+    spend = next(((name, terms.pop(name)) for name in ("epsilon", "approximate", "mu") if name in terms), None)
     fields = {"sql": form.sql, "currency": form.currency, "spend": form.spend, "delta": form.delta, **form.others}
     if spend is not None:
         fields |= {"currency": spend[0], "spend": spend[1]}
-    can_press = terms.keys() <= form.others.keys() | {"groups_per_person", "rows_per_group"}
+    can_press = terms.keys() <= form.others.keys() | {"groups_per_person", "rows_per_group", "aim", "delta"}
     words = sentence(hints.rendered(str(alternative), "console") or "")
     return {"fields": fields | terms if can_press else {}, "words": words}
 

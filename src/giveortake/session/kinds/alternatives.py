@@ -59,15 +59,17 @@ def other_noise(bound: Bound[Any], spend: Spend, trial: TrialFilter) -> Spend | 
         greatest = max(greatest, (greatest_amount(cost, share, guess) if guess else None) or greatest)
     if not greatest:
         return None
-    kind = Spend(mu=Fraction(1)) if spend.is_pure else Spend(epsilon=Fraction(1))
+    kind = replace(spend, epsilon=None, delta=None, rho=None, mu=None)
+    kind = replace(kind, mu=Fraction(1)) if spend.is_pure else replace(kind, epsilon=Fraction(1))
     other = spend_of_kind(kind, Fraction(decimal_down(greatest, _DIGITS)))
     taken = trial.share_of(bound.event_at(other))
     return other if taken is not None and taken <= share else None
 
 
 def stated(spend: Spend) -> dict[str, str]:
-    """A spend on Laplace or Gaussian noise as an argument."""
-    return {"epsilon" if spend.is_pure else "mu": decimal(amount_of(spend))}
+    """A spend on Laplace or Gaussian noise as arguments."""
+    keys = {} if spend.keys is None else {"key_delta": decimal(spend.keys)}
+    return {"epsilon" if spend.is_pure else "mu": decimal(amount_of(spend)), **keys}
 
 
 def with_other_noise(bound: Bound[Any], spend: Spend, terms: Terms, trial: TrialFilter) -> tuple[Alternative, ...]:
@@ -84,6 +86,7 @@ def alternatives(
 ) -> tuple[Alternative, ...]:
     """At most two better ways to ask one question; what an (ε, δ) would be as Laplace noise stands first."""
     ways = [_alternative(part.made, other, terms, arguments) for arguments, other in _ways(bound, part, terms, trial)]
+    ways += _searches(bound, part, terms, trial)
     narrowest = sorted(filter(None, ways), key=lambda way: -way.narrower)
     return (*_dearer(bound, part, terms, trial), *narrowest)[:_MOST]
 
@@ -109,6 +112,35 @@ def _ways(
         if arguments and not (cap_arguments and spend.is_pure):  # of Laplace noise the rows count, not where they are
             with suppress(GiveOrTakeError):
                 yield arguments, bound.mechanism.measured(part.question, other_caps, spend)
+
+
+def _searches(bound: BoundQuestions, part: PricedQuestion, terms: Terms, trial: TrialFilter) -> Iterator[Alternative]:
+    """A search by weights, which shows smaller groups, at a pure ε with a δ; also if that ends the meter."""
+    now, spend, pot = part.made, part.made.spend, bound.mechanism.key_pot
+    is_best = spend.aim == "groups" and not spend.is_pure
+    if now.selection is None or is_best or len(bound.queries) > 1 or bound.refined is not None:
+        return
+    by_weights = replace(spend if terms.spend is None else terms.spend, aim="groups")
+    options: list[tuple[dict[str, str], Spend]] = [({}, by_weights)]
+    if by_weights.is_pure and pot is not None:  # which has no weights
+        options = [({"epsilon": decimal(amount_of(by_weights)), "delta": decimal(pot)}, replace(by_weights, delta=pot))]
+    for arguments, option in options:
+        with suppress(GiveOrTakeError):
+            priced = bound.at(option)
+            event, other = bound.event(priced), priced.parts[0].made
+            after = trial.after(event)
+            if other.selection is None or after is None:
+                continue
+            least = other.selection.least / now.selection.least
+            sizes = [f"{made.least:,} {made.counted}" for made in (other.selection, now.selection)]
+            groups = f"groups of about {sizes[0]} instead of {sizes[1]}"
+            if trial.meter is not None and trial.share_of(event) is None:
+                groups += f"; it ends the {trial.meter.name}"
+            own, share = trial.share_of(bound.event_at(spend)), after.share_of(event)
+            dearer = share if share is not None and own is not None and share > own else None
+            if least < _WORTHWHILE:
+                column, margins = _margins(now, other, terms)
+                yield Alternative({**arguments, "aim": "groups"}, column, *margins, 1 - least, dearer, groups)
 
 
 def _one_row_in_each_group(bound: BoundQuestions, part: PricedQuestion, terms: Terms) -> Caps | None:
@@ -154,10 +186,17 @@ def _alternative(
     widths = [typical_width(made, terms.confidence, terms.n) for made in (now, other)]
     if widths[1] >= _WORTHWHILE * widths[0]:
         return None
+    column, margins = _margins(now, other, terms)
+    return Alternative(arguments, column, *margins, 1 - widths[1] / widths[0], share)
+
+
+def _margins(
+    now: Measurement, other: Measurement, terms: Terms
+) -> tuple[str | None, tuple[float | None, float | None]]:
+    """The first column that has a margin in both, and its margins: that of the other first."""
     before, after = (column_margins(made, terms.confidence, terms.n) for made in (now, other))
     column = next((name for name in before if before[name] is not None and after.get(name) is not None), None)
-    margins = (None, None) if column is None else (after[column], before[column])
-    return Alternative(arguments, column, *margins, 1 - widths[1] / widths[0], share)
+    return column, (None, None) if column is None else (after[column], before[column])
 
 
 def as_workload(bound: BoundQuestions, priced: Priced[Any], terms: Terms) -> tuple[Alternative, ...]:

@@ -19,6 +19,7 @@ from giveortake.answers import Answer, Stream
 from giveortake.answers.terms import CAP_TERMS, Confidence, LeftOut
 from giveortake.caching import serving
 from giveortake.compile import Caps, Spend, Terms, composed, event_of, joint, measurement
+from giveortake.compile.partition_selection import other_search
 from giveortake.compile.postprocessing import (
     Circumstances,
     answer_of,
@@ -44,7 +45,7 @@ from giveortake.session.kinds.usefulness import (
     rows_that_means_need,
     spans_of_means,
     truncation_margins,
-    typical_width,
+    worth,
     worthless,
 )
 from giveortake.session.profiles.best_caps import ResolvedCaps, error_unit_in_words, left_out_of, resolved_caps
@@ -352,12 +353,25 @@ class BoundQuestions(Bound[Measurements]):
         ]
 
     def pure(self, spend: Spend) -> Spend | None:
-        finds_keys = any(question.finds_keys for question in self._questions)  # which take the δ
-        is_chosen = self.refined is None and self.profile is None and not finds_keys
-        return Spend(epsilon=spend.epsilon) if is_chosen and spend.delta is not None else None
+        if self.refined is not None or self.profile is not None or spend.delta is None:
+            return None
+        searches, pot = sum(question.finds_keys for question in self._questions), self.mechanism.key_pot
+        keys = spend.keys or (min(spend.delta, pot) / searches if searches and pot is not None else None)
+        return Spend(epsilon=spend.epsilon, keys=keys, aim=spend.aim)
+
+    def other(self, spend: Spend) -> Spend | None:
+        if spend.delta is not None or self.refined is not None or len(self.queries) > 1:
+            return self.pure(spend)
+        finds_keys, pot = self._questions[0].finds_keys, self.mechanism.key_pot
+        return other_search(spend, pot) if finds_keys and self.profile is None else None
+
+    def narrower(self, percent: float) -> str:
+        if not any(question.finds_keys for question in self._questions):
+            return Bound.narrower(self, percent)
+        return f"intervals, and the numbers from which groups are shown, are {percent:.0f} % less on average"
 
     def width(self, measurement: Measurements, terms: Terms) -> float:
-        widths = [typical_width(made, terms.confidence, terms.n) for made in measurement.made()]
+        widths = [worth(made, terms.confidence, terms.n) for made in measurement.made()]
         return math.exp(sum(map(math.log, widths)) / len(widths))  # their geometric mean
 
     def widest(self, measurement: Measurements, terms: Terms) -> float:

@@ -97,6 +97,19 @@ def typical_width(measurement: Measurement, confidence: Confidence, n: Number | 
     return math.exp(sum(math.log(width) for width in positive_widths) / len(positive_widths))
 
 
+def worth(measurement: Measurement, confidence: Confidence, n: Number | None) -> float:
+    """The typical width; where groups have to be found, its geometric mean with the number that shows one.
+
+    To find many groups, that number alone.
+    """
+    if measurement.selection is None:
+        return typical_width(measurement, confidence, n)
+    least = float(measurement.selection.least)
+    if measurement.spend.aim == "groups":
+        return least
+    return math.sqrt(least * typical_width(measurement, confidence, n))
+
+
 def _widths(formula: Formula, measures: Mapping[int, Combined], miss: float, number: float) -> Iterator[float]:
     """The margins of a formula: its own, or those of its parts; for a quantile, the margin of its rank."""
     own = formula.margin(measures, miss, number)
