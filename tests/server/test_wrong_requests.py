@@ -92,7 +92,7 @@ def test_a_client_of_the_same_service_is_told_in_python(service: Running) -> Non
     with gt.connect(service.address, token=service.tokens["wally"]) as session:
         with pytest.raises(gt.errors.InvalidParameter) as wrong:
             session.sql(BY).quote()
-        assert wrong.value.hint == 'epsilon="0.1", or margin=50, or share="1/10"'
+        assert wrong.value.hint == 'share="5 %", or margin=50, or epsilon="0.1"'
         with pytest.raises(gt.errors.QueryRefused) as missing:
             session.sql(BY).quote(epsilon="0.1", caps="best")
         assert missing.value.hint
