@@ -149,7 +149,8 @@ class Column:
         if left_out is None or left_out.rows == 0 or self.low is None or self.high is None:
             return self
         if left_out.rows is None:
-            return Column(self.name, self.values, self.low, self.high, kind=self.kind, open_sides=(least < 0, most > 0))
+            sides = left_out.open_sides(least, most)
+            return Column(self.name, self.values, self.low, self.high, kind=self.kind, open_sides=sides)
         below, above = left_out.rows * min(least, 0.0), left_out.rows * max(most, 0.0)
         low, high = np.asarray(self.low) + below, np.asarray(self.high) + above
         return Column(self.name, self.values, low, high, kind=self.kind, noise=(self.low, self.high))

@@ -285,7 +285,8 @@ class LeftOut:
     profile, and `likely` is a guess that is hardly too low. Where nothing is known all of them are None, and `why` says
     why. `high` is 1 where only a public maximum of rows a person could bound it. `profiled` says whether there is a
     profile at all, `lines` has other caps to compare. `rows` is an upper limit of the rows that are left out, of the
-    table or of any part of it, which intervals include; None if none is known.
+    table or of any part of it, which intervals include; None if none is known. `only_adds` says that a row that is left
+    out would add itself and change no other: not so where it decides about features of a person, or what a row matches.
     """
 
     low: float | None
@@ -297,9 +298,15 @@ class LeftOut:
     lines: tuple[CapLine, ...] = ()
     likely: float | None = None
     rows: int | None = None
+    only_adds: bool = True
 
     def __repr__(self) -> str:
         return f"<LeftOut: {self}>"
+
+    def open_sides(self, least: float, most: float) -> tuple[bool, bool]:
+        """On which sides a number is open to which a row that is left out would add from `least` to `most`."""
+        sides = least < 0, most > 0
+        return sides if self.only_adds else (any(sides), any(sides))
 
     @classmethod
     def confidence_beside(cls, confidence: Fraction) -> Fraction:

@@ -84,9 +84,9 @@ class _Formula(ABC):
         """The formula with the rows of the answer; most formulas need only their own row, and stay as they are."""
         return self
 
-    def open_sides(self, measures: Sequence[Measure]) -> tuple[bool, bool]:
-        """Whether rows that contribution bounds leave out may make the number less, or greater."""
-        return True, True
+    def of_row(self, measures: Sequence[Measure]) -> tuple[float, float]:
+        """About the least and the most that a row may move the number; for their signs."""
+        return -1.0, 1.0
 
     @property
     def counts(self) -> bool:
@@ -133,9 +133,9 @@ class Linear(_Formula):
     def evaluate(self, measures: Mapping[int, Combined], miss: float, size: int) -> Evaluated:
         return _widened(_linear(self, measures, miss, size), *truncation(self, measures), whole=self.whole)
 
-    def open_sides(self, measures: Sequence[Measure]) -> tuple[bool, bool]:
+    def of_row(self, measures: Sequence[Measure]) -> tuple[float, float]:
         least, most = _row_range([(weight, measures[index].of_row) for index, weight in self.weights.items()])
-        return least < 0, most > 0
+        return float(least), float(most)
 
     def reach_of_truncation(self, measures: Mapping[int, Combined], number: float | None) -> float:
         below, above = truncation(self, measures)

@@ -424,7 +424,7 @@ def _noise_under(question: Question, caps: Caps, neighbours: Neighbours) -> obje
         is_of_persons = all(aggregate.kind is AggregateKind.COUNT_PERSONS for aggregate in aggregates)
         return (
             known,
-            stability.touched if question.keys else 1,
+            stability.touched if known is None else 0,  # which groups are found depends on it
             stability.of_persons(1) if is_of_persons else (stability.sensitivity(0, 1), stability.of_distinct()),
             [expression.domain(schema) for aggregate in aggregates for expression in aggregate.expressions],
         )

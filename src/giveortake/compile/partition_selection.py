@@ -496,17 +496,19 @@ def _within_first_keys(relation: Relation, question: Question, touched: int) -> 
     schema = relation.schema
     names: list[str] = []
     derived: list[tuple[str, Expression]] = []
+    listed: list[tuple[str, Sequence[Value]]] = []
     for (name, key), domain in zip(question.keys, question.key_domains(), strict=True):
-        values = domain.keys()
-        if not isinstance(key, ColumnReference):
+        if isinstance(key, ColumnReference):
+            names.append(key.name)
+        else:
             derived.append((free_name(name, "key", [*schema, *names]), key))
             names.append(derived[-1][0])
-            continue
-        names.append(key.name)
-        if values is not None:  # rows with others are in no group
-            relation = Filter(relation, _is_one_of(key, values))
+        if (values := domain.keys()) is not None:
+            listed.append((names[-1], values))
     if derived:
         relation = Derive(relation, (*((column, ColumnReference(column)) for column in schema), *derived))
+    for name, known in listed:  # rows with others are in no group, and take none of a person's
+        relation = Filter(relation, _is_one_of(ColumnReference(name), known))
     return KeepParts(relation, tuple(names), touched)
 
 

@@ -159,7 +159,9 @@ def answer_columns(
             widest = (np.fmin(estimates.low, whole.low), np.fmax(estimates.high, whole.high))
             columns.append(Column(name, _listed(estimates.values), *map(_listed, widest), noise=ends))
         else:
-            sides = (False, False) if left_out_rows == 0 else formula.open_sides(measurement.measures)
+            sides = (False, False)
+            if left_out is not None and left_out.rows is None:
+                sides = left_out.open_sides(*formula.of_row(measurement.measures))
             columns.append(Column(name, _listed(estimates.values), *ends, open_sides=sides))
     row_indices = np.flatnonzero(row_mask).tolist()
     for order in reversed(measurement.question.order):

@@ -186,8 +186,8 @@ class InteractiveMechanism:
 
     def quote(self, request: Request, terms: Terms) -> Quote:
         """What a request would cost, and what its answer would be worth. No row is read, and nothing is charged."""
-        bound = request.bind(self, terms)
-        priced = price(bound, terms)
+        priced = price(request.bind(self, terms), terms)
+        bound = priced.bound
         bound.require_runnable(priced.measurement)
         charge = priced.charge()
         admission = self.ledger.admission(charge)
@@ -259,8 +259,8 @@ class InteractiveMechanism:
 
     def buy(self, request: Request, terms: Terms, key: str | None) -> tuple[Priced[Any], Any, Reservation]:
         """Price, charge and draw a request; what was paid for before is neither charged nor drawn again."""
-        bound = request.bind(self, terms)
-        priced = price(bound, terms)
+        priced = price(request.bind(self, terms), terms)
+        bound = priced.bound
         bound.require_runnable(priced.measurement)
         with self.steps(priced, terms, key) as steps:
             return priced, bound.run(priced.measurement, steps), steps.reservation

@@ -31,6 +31,7 @@ A spend that the asker paid for before is taken again, at no cost, even if anoth
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from itertools import chain, product
@@ -38,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveortake import exact
 from giveortake.accounting.pricing import Divergence, Epsilon, Rho
-from giveortake.errors import BudgetExceeded, InvalidParameter
+from giveortake.errors import BudgetExceeded, GiveOrTakeError, InvalidParameter
 from giveortake.exact import decimal, decimal_down, percent
 from giveortake.session.refusals import NO_PRICE, WITHOUT_DELTA
 from giveortake.session.requests import Priced
@@ -60,7 +61,22 @@ _FINE = Fraction(1001, 1000)
 
 
 def price(bound: Bound[Any], terms: Terms) -> Priced[Any]:
-    """The spend that the terms state or imply, and what it buys. Nothing is charged, and no row is read."""
+    """The spend that the terms state or imply, and what it buys. Nothing is charged, and no row is read.
+
+    What the asker paid for by the same terms is taken again, though they would have other caps by a later profile.
+    """
+    priced = _price(bound, terms)
+    for earlier in bound.earlier(terms):
+        if _is_paid(priced):
+            return priced
+        with suppress(GiveOrTakeError):
+            before = _price(earlier, terms)
+            if _is_paid(before):
+                return before
+    return priced
+
+
+def _price(bound: Bound[Any], terms: Terms) -> Priced[Any]:
     if terms.margin is not None:
         return _by_margin(bound, terms, bound.mechanism.trial())
     if terms.share is not None:

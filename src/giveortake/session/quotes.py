@@ -50,8 +50,8 @@ class Alternative:
         arguments = ", ".join(map(_argument, self.terms, self.terms.values()))
         without = ", without δ" if "epsilon" in self.terms and "delta" not in self.terms else ""
         price = "" if self.share is None else f", at {exact.percent(self.share, 3)} of the budget"
-        cut = "; it cuts nothing more where a person has one row in a group" if "rows_per_group" in self.terms else ""
-        return f"{arguments}{without}: {self.margins}{price}{cut}"
+        where = "if a person has one row in each group: " if self.terms.get("rows_per_group") == "1" else ""
+        return f"{where}{arguments}{without}: {self.margins}{price}"
 
     @property
     def margins(self) -> str:

@@ -29,7 +29,7 @@ from giveortake.plan import Value  # noqa: TC001 (the codec reads hints)
 from giveortake.session.refusals import gaussian_event, too_dear
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from giveortake.answers import Answer
     from giveortake.errors import BudgetExceeded
@@ -261,6 +261,10 @@ class Bound(ABC, Generic[_Measurement]):
         return stated
 
     # -- what it gives ------------------------------------------------------------------------------------------
+
+    def earlier(self, terms: Terms) -> Iterator[Bound[_Measurement]]:
+        """The request as the same terms bound it before: what was paid for then is found again."""
+        return iter(())
 
     def require_runnable(self, measurement: _Measurement) -> None:
         """Refuse what the engine could not run, before it is charged."""

@@ -21,6 +21,7 @@ from giveortake.plan import ColumnReference, Scan
 from giveortake.privacy import events
 from giveortake.session.kinds.usefulness import column_margins, typical_width
 from giveortake.session.pricing import amount_of, first_guess, greatest_amount, spend_of_kind
+from giveortake.session.profiles.best_caps import paid_profiles, profile_for, profiled_table
 from giveortake.session.quotes import Alternative
 from giveortake.sql.refusals import in_sql
 
@@ -82,10 +83,19 @@ def with_other_noise(bound: Bound[Any], spend: Spend, terms: Terms, trial: Trial
 
 
 def alternatives(
-    bound: BoundQuestions, part: PricedQuestion, terms: Terms, trial: TrialFilter
+    bound: BoundQuestions,
+    part: PricedQuestion,
+    terms: Terms,
+    trial: TrialFilter,
+    *,
+    truncation: Mapping[str, int | float | str | None],
 ) -> tuple[Alternative, ...]:
-    """At most two better ways to ask one question; what an (ε, δ) would be as Laplace noise stands first."""
-    ways = [_alternative(part.made, other, terms, arguments) for arguments, other in _ways(bound, part, terms, trial)]
+    """At most two better ways to ask one question; what an (ε, δ) would be as Laplace noise stands first.
+
+    `truncation` tells how much farther than noise its intervals reach.
+    """
+    ways: list[Alternative | None] = [*_cutting_nothing(bound, part, terms, truncation)]
+    ways += [_alternative(part.made, other, terms, arguments) for arguments, other in _ways(bound, part, terms, trial)]
     ways += _searches(bound, part, terms, trial)
     narrowest = sorted(filter(None, ways), key=lambda way: -way.narrower)
     return (*_dearer(bound, part, terms, trial), *narrowest)[:_MOST]
@@ -143,10 +153,35 @@ def _searches(bound: BoundQuestions, part: PricedQuestion, terms: Terms, trial: 
                 yield Alternative({**arguments, "aim": "groups"}, column, *margins, 1 - least, dearer, groups)
 
 
+def _cutting_nothing(
+    bound: BoundQuestions, part: PricedQuestion, terms: Terms, truncation: Mapping[str, int | float | str | None]
+) -> Iterator[Alternative]:
+    """The greatest number of rows of a person as the cap, if noise and truncation together reach less far with it."""
+    table, _ = profiled_table(part.question.relation)
+    profile = None if table is None else profile_for(paid_profiles(bound.mechanism, table), part.question)
+    if profile is None or profile.most_rows is None or table is None:
+        return
+    caps = Caps(rows_per_person={table: profile.most_rows})
+    with suppress(GiveOrTakeError):
+        resolved = bound.mechanism.resolve_caps(replace(terms, caps=caps), part.question)
+        other = bound.mechanism.measured(part.question, resolved, part.made.spend)
+        column, (margin, now) = _margins(part.made, other, terms)
+        farther = truncation.get(column or "")
+        if margin is not None and now is not None and isinstance(farther, int | float):
+            narrower = 1 - margin / (now + farther)
+            if narrower > 1 - _WORTHWHILE:
+                arguments = {"rows_per_person": str(profile.most_rows)}
+                yield Alternative(arguments, column, margin, now + farther, narrower)
+
+
 def _one_row_in_each_group(bound: BoundQuestions, part: PricedQuestion, terms: Terms) -> Caps | None:
     """Caps for who has a row in each of many groups: as many groups as rows count now, and one row in each."""
     stability = part.made.stability
-    is_needless = bound.resolved[0].are_best or not part.question.keys or (stability.rows_in_group or 1) == 1
+    table, _ = profiled_table(part.question.relation)
+    is_known = table is not None and bool(paid_profiles(bound.mechanism, table))  # and what it says is in the quote
+    is_needless = (
+        is_known or bound.resolved[0].are_best or not part.question.keys or (stability.rows_in_group or 1) == 1
+    )
     if is_needless or bound.mechanism.part is not None:
         return None
     groups = min(stability.rows or 1, stability.keys or math.inf)

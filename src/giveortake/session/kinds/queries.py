@@ -48,7 +48,13 @@ from giveortake.session.kinds.usefulness import (
     worth,
     worthless,
 )
-from giveortake.session.profiles.best_caps import ResolvedCaps, error_unit_in_words, left_out_of, resolved_caps
+from giveortake.session.profiles.best_caps import (
+    ResolvedCaps,
+    error_unit_in_words,
+    left_out_of,
+    resolved_before,
+    resolved_caps,
+)
 from giveortake.session.quotes import Quote
 from giveortake.session.refusals import deltas_of, missing_for_keys, too_dear
 from giveortake.session.requests import Bound, PaidPart, Request, request
@@ -250,6 +256,11 @@ class BoundQuestions(Bound[Measurements]):
         resolved = tuple(resolved_caps(mechanism, question, one) for question in questions)
         return cls(request, mechanism, tuple(queries), resolved, terms.key_delta)
 
+    def earlier(self, terms: Terms) -> Iterator[BoundQuestions]:
+        if len(self.queries) == 1 and isinstance(self.request, QueryRequest):
+            for caps in resolved_before(self.mechanism, self.queries[0].question, terms):
+                yield replace(self, resolved=(caps,))
+
     @classmethod
     def paid_before(
         cls,
@@ -383,7 +394,7 @@ class BoundQuestions(Bound[Measurements]):
                 if margin is None:
                     raise QueryRefused(
                         f"the margin of `{name}` depends on the data, so no spend can be chosen for it",
-                        hint="; or ".join([*([_SAY_N] if terms.n is None else []), "state epsilon="]),
+                        hint="; or ".join([*([_SAY_N] if terms.n is None else []), 'state share="5 %"']),
                     )
                 greatest = max(greatest, margin)
         return greatest
@@ -566,7 +577,11 @@ class BoundQuestions(Bound[Measurements]):
             (only,) = facts
             can_ask = self.refined is None and self.profile is None
             (part,) = priced.measurement.parts
-            ways = alternatives(self, part, terms, self.mechanism.trial()) if can_ask else ()
+            ways = (
+                alternatives(self, part, terms, self.mechanism.trial(), truncation=only["truncation"])
+                if can_ask
+                else ()
+            )
             return {**only, "advice": ways, "notes": (*only["notes"], *short[:1])}
         joined: dict[str, Any] = {"title": f"{len(facts)} questions under one charge"}
         for name in ("margins", "truncation", "noise", "spans"):

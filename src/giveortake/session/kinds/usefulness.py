@@ -69,7 +69,7 @@ def truncation_margins(
         if not formula.has_interval:
             continue
         if left_out.rows is None:
-            reaches |= {name: None} if any(formula.open_sides(measurement.measures)) else {}
+            reaches |= {name: None} if any(left_out.open_sides(*formula.of_row(measurement.measures))) else {}
         else:
             reaches[name] = formula.reach_of_truncation(measures, number)
     return reaches

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -25,9 +26,9 @@ from giveortake.compile import Caps, Spend, Terms
 from giveortake.compile.design import parts_of
 from giveortake.compile.formulas import Linear, QuantileOf, Ratio, margin
 from giveortake.compile.measures import MeasureOfSteps, PersonCount, Side, without_data
-from giveortake.errors import InvalidParameter, QueryRefused
+from giveortake.errors import QueryRefused
 from giveortake.mechanisms import Gaussian
-from giveortake.plan import ColumnReference, Derive, Filter, JoinPublic, Scan
+from giveortake.plan import ColumnReference, Derive, Filter, JoinPersons, JoinPublic, Scan, SemiJoin, Union
 from giveortake.plan.relations import Unary
 from giveortake.session import storage
 from giveortake.session.profiles.estimates import USUAL, mean_size, people
@@ -241,7 +242,7 @@ class Candidates:
         best = None if is_best else self._least()
         judged_caps = [self._judge(_Choice(cap)) for cap in _some(self._caps_on_rows(), _LINES)]
         cap_lines = [self._line(measurement), *(pair[1] for pair in (best, *judged_caps) if pair is not None)]
-        unique = {line.caps: line for line in cap_lines if line is not None}
+        unique = {(round(line.margin, 6), line.high): line for line in reversed(cap_lines) if line is not None}
         return tuple(sorted(unique.values(), key=lambda line: line.margin))
 
     # -- the search ---------------------------------------------------------------------------------------------
@@ -339,8 +340,10 @@ class Candidates:
         )
         if measurement.selection is not None:  # a group that is just not shown is wrong by all its rows
             groups = self.profile.groups
-            groups_of_person = 1.0 if groups is None else mean_size(groups, self._miss)
-            error += measurement.selection.least * mean_size(self._rows, self._miss) / groups_of_person
+            least = float(measurement.selection.least)
+            if measurement.selection.counted == "persons":
+                least *= mean_size(self._rows, self._miss) / (1.0 if groups is None else mean_size(groups, self._miss))
+            error += least
         return CapLine(str(caps), margin, left.low, left.high, left.estimate, error, bool(self.question.keys))
 
     def _caps(self, choice: _Choice) -> Caps:
@@ -458,8 +461,20 @@ def resolved_caps(mechanism: InteractiveMechanism, question: Question, terms: Te
     if not caps.stated:
         return ResolvedCaps(caps, _NO_CAP_NEEDED if wanted.stated else None, are_best=best is not None)
     if best is not None:
-        return ResolvedCaps(caps, f"caps: of the least error at this spend, by the profile {best[1]}", are_best=True)
+        weighed = terms.margin is None
+        which = "of the least error at this spend" if weighed else "that leave 95 % of persons as they are"
+        return ResolvedCaps(caps, f"caps: {which}, by the profile {best[1]}", are_best=weighed)
     return ResolvedCaps(caps, None if terms.caps.stated else "caps: the custodian's")
+
+
+def resolved_before(mechanism: InteractiveMechanism, question: Question, terms: Terms) -> Iterator[ResolvedCaps]:
+    """The caps that the same terms had before the profiles of today were bought, one by one; the custodian's last."""
+    if terms.best_caps or not resolved_caps(mechanism, question, terms).are_best:
+        return
+    stored = stored_profiles(mechanism)
+    for first in range(1, len(stored) + 1):
+        with suppress(QueryRefused):  # nothing bounded it then
+            yield resolved_caps(replace(mechanism, paid_profiles=stored[first:]), question, terms)
 
 
 _NO_CAP_NEEDED = "caps: none; they would lower no noise here, and only take rows away"
@@ -468,20 +483,18 @@ _NO_CAP_NEEDED = "caps: none; they would lower no noise here, and only take rows
 def _best_caps(mechanism: InteractiveMechanism, question: Question, terms: Terms) -> tuple[Caps, str] | None:
     """The caps of the least error at the spend, and the profile that tells.
 
-    None if nothing has to be capped, if the terms state caps or a margin, which fixes the noise, or if there is no
-    profile; where `caps="best"` is stated, the last two are refused.
+    A margin fixes the noise, and there is no spend to weigh it at: where the custodian has no caps either, those that
+    leave 95 % of the persons as they are hold. None if nothing has to be capped, if the terms state caps, or if there
+    is no profile; where `caps="best"` is stated, that is refused.
     """
-    if not terms.best_caps and (terms.caps.stated or (terms.spend is None and terms.share is None)):
+    by_margin = terms.margin is not None
+    is_unpriced = terms.spend is None and terms.share is None and not by_margin
+    if not terms.best_caps and (terms.caps.stated or is_unpriced or (by_margin and mechanism.caps.caps.stated)):
         return None
-    if terms.margin is not None:
-        raise InvalidParameter(
-            "caps",
-            "best",
-            "goes with a spend: it weighs noise against truncation, and a margin already fixes the noise",
-            hint='epsilon="0.1" or share="1/10" instead of the margin, or state the caps',
-        )
     table, why = profiled_table(question.relation)
     profile = None if table is None else profile_for(paid_profiles(mechanism, table), question)
+    if table is not None and profile is not None and by_margin:
+        return Caps(rows_per_person={table: profile.caps()["rows_per_person"]}), profile.release_id
     if table is not None and profile is not None:
         try:
             best = Candidates(mechanism, question, replace(terms, best_caps=False), profile, table).best()
@@ -524,13 +537,16 @@ def left_out_of(
     left_out = _left_out(table_and_profile, question, caps, confidence)
     if all(isinstance(measure, PersonCount) for measure in measurement.measures):
         everybody = not (question.keys or why)  # whoever has fewer rows is still there
-        left_out = LeftOut(None, None, None, confidence, _OF_PERSONS, profiled=False, rows=left_out.rows)
+        left_out = LeftOut(
+            None, None, None, confidence, _OF_PERSONS, profiled=False, rows=left_out.rows, only_adds=left_out.only_adds
+        )
         return None if everybody else left_out
     if table is None or profile is None or terms is None:
         return left_out
     lines: tuple[CapLine, ...] = ()
     if are_best or len(measurement.measures) <= _MOST_COMPARED:
-        uncapped_terms = replace(terms, best_caps=False, caps=terms.caps if are_best else Caps())
+        sure = LeftOut.confidence_of_noise(left_out, terms.confidence)  # as in the margins beside these lines
+        uncapped_terms = replace(terms, best_caps=False, caps=terms.caps if are_best else Caps(), confidence=sure)
         lines = Candidates(mechanism, question, uncapped_terms, profile, table).lines(measurement, is_best=are_best)
     return replace(left_out, lines=lines)
 
@@ -549,7 +565,8 @@ def _left_out(
 ) -> LeftOut:
     table, profile, why = table_and_profile
     if table is None or profile is None or (why and not _is_of_rows(question.relation)):
-        return LeftOut(None, None, None, confidence, why or _NO_PROFILE, profiled=profile is not None)
+        adds = _only_adds(question.relation)
+        return LeftOut(None, None, None, confidence, why or _NO_PROFILE, profiled=profile is not None, only_adds=adds)
     left_out = left_out_by(profile, question, caps, table, confidence)
     return LeftOut(None, None, None, confidence, why, rows=left_out.rows) if why else left_out
 
@@ -573,17 +590,21 @@ def paid_profiles(mechanism: InteractiveMechanism, table: str) -> list[Profile]:
     if mechanism.part is not None:
         return []
     profiles = []
-    stored = mechanism.paid_profiles
-    if stored is None:
-        scope: Any = {"version": mechanism.version, "analyst": mechanism.analyst, "before": mechanism.as_of}
-        stored = tuple(mechanism.ledger.profiles(mechanism.dataset, **scope))
-    for request, release_id, content in stored:
+    for request, release_id, content in stored_profiles(mechanism):
         settings = dict(request["profile"])
         if settings.pop("format") == FORMAT and settings["table"] == table:
             spend = Spend(epsilon=Fraction(settings.pop("epsilon")))
             bound = ProfileRequest(**settings).bind(mechanism, Terms.of({}))
             profiles.append(bound.profile_of(storage.stored_of(content, len(bound.dimensions)), spend, release_id))
     return profiles
+
+
+def stored_profiles(mechanism: InteractiveMechanism) -> tuple[tuple[Any, str, Any], ...]:
+    """The names, ids and contents of all profiles that the asker may use, newest first."""
+    if mechanism.paid_profiles is not None:
+        return mechanism.paid_profiles
+    scope: Any = {"version": mechanism.version, "analyst": mechanism.analyst, "before": mechanism.as_of}
+    return tuple(mechanism.ledger.profiles(mechanism.dataset, **scope))
 
 
 def profiled_table(relation: Relation) -> tuple[str | None, str]:
@@ -605,9 +626,18 @@ def profiled_table(relation: Relation) -> tuple[str | None, str]:
 
 def _is_of_rows(relation: Relation) -> bool:
     """Whether each row of a relation is made of one row of a table: then it has no more of a person beyond any cap."""
-    while isinstance(relation, Derive | Filter | JoinPublic):
+    while isinstance(relation, Derive | Filter | JoinPublic | SemiJoin):
         relation = relation.source
     return isinstance(relation, Scan)
+
+
+def _only_adds(relation: Relation) -> bool:
+    """Whether a further row of a table only adds rows to a relation: it changes none that are there, and takes none."""
+    if not isinstance(relation, Scan | Derive | Filter | JoinPublic | SemiJoin | Union | JoinPersons):
+        return False
+    if isinstance(relation, JoinPersons) and relation.optional:
+        return False
+    return all(map(_only_adds, relation.sources))
 
 
 def _tables(relation: Relation) -> list[str]:
