@@ -9,7 +9,6 @@ import pytest
 
 import giveortake as gt
 from giveortake.answers.terms import Caps
-from giveortake.errors import InvalidParameter
 from profiled_trips import BY_REGION, BY_TOWN, COUNT, found_keys, profiled, session
 
 
@@ -154,9 +153,13 @@ def test_after_a_filter_or_a_join_it_is_not_known_and_that_is_said() -> None:
     assert str(answer.left_out) in answer.notes
 
 
-def test_a_margin_decides_the_noise_so_that_no_caps_are_best() -> None:
-    with pytest.raises(InvalidParameter):
-        profiled().sql(COUNT).quote(margin=5, caps="best")
+def test_a_margin_decides_the_noise_so_that_caps_are_those_of_most_persons() -> None:
+    for terms in ({}, {"caps": "best"}):
+        with profiled() as s:
+            quote = s.sql(COUNT).quote(margin=50, **terms)
+            assert quote.caps == Caps(rows_per_person=s.profiles()[0].caps()["rows_per_person"])
+    with profiled(rows_per_person=7) as s:
+        assert s.sql(COUNT).quote(margin=50).caps == Caps(rows_per_person=7)
 
 
 def test_the_best_caps_of_a_share_are_those_of_the_spend_that_it_comes_to() -> None:

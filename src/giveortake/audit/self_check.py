@@ -25,6 +25,7 @@ from giveortake.audit.game import play
 from giveortake.audit.traces import low_bits, repetition
 from giveortake.exact import decimal
 from giveortake.mechanisms.functions import laplace
+from giveortake.mechanisms.partition_selection import KeyCaps
 from giveortake.privacy import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP
 from giveortake.randomness import SYSTEM_ENTROPY, uniform_integers
 from giveortake.randomness.distributions import (
@@ -134,6 +135,10 @@ def _mechanisms() -> Iterator[tuple[str, Any, Any, Any, Guarantee, int]]:
     keys = m.KeySelection(1, "0.1")
     yield "key selection", keys, {"a": 2}, {"a": 3}, ApproxDP(1, "0.1"), 10_000
     yield "key selection, new key", keys, {"a": 2}, {"a": 2, "b": 1}, ApproxDP(1, "0.1"), 10_000
+    counted = m.CountedKeys.calibrated(KeyCaps(2, 2, 3), epsilon=1, delta="0.05")
+    promised = ApproxDP(1, "0.05")
+    yield "counted keys", counted, {"a": 4, "b": 3}, {"a": 6, "b": 4}, promised, 10_000
+    yield "counted keys, new keys", counted, {"a": 4}, {"a": 4, "b": 2, "c": 1}, promised, 10_000
     weighted = m.WeightedKeys.calibrated(mu=1, delta="0.05")
     promised = weighted.event().guarantee()
     yield "weighted keys", weighted, {"a": 2}, {"a": 3}, promised, 10_000

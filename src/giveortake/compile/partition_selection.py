@@ -555,9 +555,9 @@ def other_search(spend: Spend, pot: Fraction | None) -> Spend | None:
     Guarantee: a pure ε beside the δ for keys is (ε, δ)-DP, which Gaussian noise keeps as well; Laplace noise of ε keeps
     ρ-zCDP for ρ = ε²/2 [BS16, Prop. 1.4], and (ε, δ) with all of δ for keys.
     """
-    keys = spend.keys if spend.keys is not None else None if pot is None else pot / 10
-    if keys is None:
+    if pot is None:  # a budget without a δ
         return None
+    keys = pot / 10 if spend.keys is None else spend.keys
     if spend.is_pure:
         return replace(spend, delta=keys, keys=None)
     if spend.rho is not None:
