@@ -120,9 +120,7 @@ def _mean(quote: Quote) -> float:
 
 def test_a_way_is_said_in_the_words_of_every_face() -> None:
     way = Alternative({"groups_per_person": "15", "rows_per_group": "1", "mu": "0.05"}, "n", 76.0, 382.0, 0.8)
-    assert str(way).startswith(
-        'if a person has one row in each group: groups_per_person=15, rows_per_group=1, mu="0.05": n ± 76 instead of ± 382'
-    )
+    assert 'each group: groups_per_person=15, rows_per_group=1, mu="0.05": n ± 76 instead of ± 382' in str(way)
     command = rendered(str(way), "command") or ""
     assert re.search(r"--groups-per-person 15, --rows-per-group 1, --mu 0.05: ", command)
     assert "“Rows in each group”: 1" in (rendered(str(way), "console") or "")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from giveortake.answers.render import printable
+from giveortake.answers.render import facts, printable
 from giveortake.cli import session_options
 from giveortake.cli.session_options import allotted_share
 from giveortake.cli.shell import Command, charged_since, is_closed, report, terminal
@@ -58,6 +58,8 @@ def query(arguments: argparse.Namespace) -> int:
             answer = session.sql(text).answer(**terms, key=arguments.key)
         _write(answer, kind, arguments)
         report("" if weak is None else f"warning: {weak}\n")
+        if kind != "table" or arguments.output is not None:  # which has no place for it
+            report(f"{printable(' · '.join(facts(answer)))}\n")
         more = session.sql(text).quote(**terms).more
         report(_bill(session, answer, more, ledger_path, noted=kind == "table" and arguments.output is None))
     return 0

@@ -175,8 +175,9 @@ def shown_truncation(reach: float | str | None, span: float | None = None) -> st
         return f"up to {number_text(reach)} farther by truncation"
     if not reach.endswith(" / n"):
         return reach
-    part = float(reach.removesuffix(" / n").replace(",", "")) / 1000
-    return f"up to {part if span is None else min(part, span):,.3g} farther by truncation if a group has 1,000 rows"
+    widest = float(reach.removesuffix(" / n").replace(",", ""))
+    part = widest / (1000 if span is None else 1000 + widest / span)
+    return f"up to {part:,.3g} farther by truncation if a group has 1,000 rows"
 
 
 def _reaches(quote: Quote) -> list[str]:

@@ -189,7 +189,7 @@ def parsed_number(spend: str) -> Fraction | None:
     (Fraction(1, 10), None, None)
     """
     try:
-        return rational("spend", spend)
+        return rational("spend", spend.removesuffix("%").strip())
     except InvalidParameter:
         return None
 
