@@ -111,7 +111,7 @@ def kinds_of(formula: Any) -> Iterator[str]:
 
 
 _TOLD = 3  # cells
-_BY_CAPS = "What comes from rows that caps may cut gets no narrower by more ε for this answer: higher caps, or a profile with more ε, would."
+_BY_CAPS = "What comes from rows that caps may cut gets no narrower so: higher caps, or a profile with more ε, would."
 
 
 def uncertain(answer: Answer, form: Form, standing: Mapping[str, Any] | None, measured: Measured) -> list[str]:
