@@ -152,7 +152,8 @@ def ours(task: str) -> Terms:
     protect = call("gt.protect", "…", unit, **caps)
     text = f"{protect}.sql({asked.text!r}).{call('answer', **asked.price)}"
     delta = asked.price.get("key_delta", asked.price.get("delta", "0"))
-    return Terms(TASKS[task], "ours, by weights" if task == "weights" else "ours", text, asked.price["epsilon"], delta)
+    side = {"weights": "ours, by weights", "two groups": "ours, two keys of a person"}.get(task, "ours")
+    return Terms(TASKS[task], side, text, asked.price["epsilon"], delta)
 
 
 def sides(task: str) -> list[Terms]:
@@ -175,6 +176,7 @@ TASKS = {
     "sums": "rows: COUNT, SUM, AVG by category",
     "persons": "persons: COUNT, SUM, AVG by category",
     "discovered": "persons: found keys, category × day",
+    "two groups": "persons: found keys, category × day",
     "weights": "persons: found keys, category × day",
     "quantiles": "rows: four quantiles by region",
 }

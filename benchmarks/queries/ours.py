@@ -31,6 +31,7 @@ PERSON: dict[str, Any] = {
     "domains": REGION | CATEGORY | AMOUNT,
 }
 ONE_ROW_EACH: dict[str, Any] = PERSON | {"caps": PERSON["caps"] | {"rows_per_group": 1}, "domains": AMOUNT}
+TWO_ROWS: dict[str, Any] = PERSON | {"caps": {"groups_per_person": 2, "rows_per_group": 1}, "domains": AMOUNT}
 FEW_ROWS: dict[str, Any] = {
     "unit": "user_id",
     "rows_per_person": questions.KEPT_ROWS,
@@ -67,6 +68,7 @@ ANSWERS = {
     "prepared other": Asked(FEW_ROWS, OTHER, first=SUMS),
     "prepared filtered": Asked(FEW_ROWS, FILTERED, first=OTHER),
     "discovered": Asked(ONE_ROW_EACH, questions.by_category_and_day(), KEY_DELTA),
+    "two groups": Asked(TWO_ROWS, questions.by_category_and_day(), KEY_DELTA),
     "weights": Asked(ONE_ROW_EACH, questions.by_category_and_day(), WEIGHTS),
     "quantiles": Asked(ROW, questions.quantiles("QUANTILE")),
 }
@@ -75,7 +77,7 @@ _TURN = count(1)
 
 def protect(source: Any, options: dict[str, Any]) -> Session:
     ledger = Path(tempfile.mkdtemp(prefix="giveortake-bench-")) / "ledger.db"
-    return gt.protect(source, name="payments", budget=gt.ApproxDP("100", "1e-6"), ledger=ledger, **options)
+    return gt.protect(source, name="payments", budget=gt.ApproxDP("100", "1e-5"), ledger=ledger, **options)
 
 
 def other_price() -> str:

@@ -559,7 +559,8 @@ def other_search(spend: Spend, pot: Fraction | None) -> Spend | None:
         return None
     keys = pot / 10 if spend.keys is None else spend.keys
     if spend.is_pure:
-        return replace(spend, delta=keys, keys=None)
+        pair = replace(spend, delta=keys, keys=None)
+        return replace(pair, keys=key_delta(pair, keys))
     if spend.rho is not None:
         return replace(spend, rho=None, epsilon=exact.sqrt_down(2 * spend.rho), keys=keys)
     return None

@@ -366,9 +366,11 @@ class BoundQuestions(Bound[Measurements]):
     def pure(self, spend: Spend) -> Spend | None:
         if self.refined is not None or self.profile is not None or spend.delta is None:
             return None
-        searches, pot = sum(question.finds_keys for question in self._questions), self.mechanism.key_pot
-        keys = spend.keys or (min(spend.delta, pot) / searches if searches and pot is not None else None)
-        return Spend(epsilon=spend.epsilon, keys=keys, aim=spend.aim)
+        keys, pot = spend.keys, self.mechanism.key_pot
+        if keys is None and pot is not None:
+            keys = min(spend.delta, pot / 10) / len(self.queries)
+        finds_keys = any(question.finds_keys for question in self._questions)
+        return Spend(epsilon=spend.epsilon, keys=keys if finds_keys else None, aim=spend.aim)
 
     def other(self, spend: Spend) -> Spend | None:
         if spend.delta is not None or self.refined is not None or len(self.queries) > 1:
