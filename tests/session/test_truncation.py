@@ -271,3 +271,50 @@ def test_counters_and_workloads_quote_both_parts() -> None:
     parts: Any = counter.answer(mu="1").next().margins["n"]
     assert parts.truncation[0] == pytest.approx(quote.truncation["n"])
     assert 0 < parts.noise[0] <= quote.margins["n"]
+
+
+FEATURES = "(SELECT person, COUNT(*) AS k FROM trips GROUP BY person)"
+
+
+@all_cases(
+    "query",
+    [
+        f"SELECT SUM(CLAMP(k, 0, 500)) AS n FROM {FEATURES}",
+        f"SELECT COUNT(*) AS n FROM trips JOIN {FEATURES} AS f ON f.person = trips.person WHERE k < 3",
+        f"SELECT COUNT(*) AS n FROM trips LEFT JOIN {FEATURES} AS f ON f.person = trips.person WHERE k IS NULL",
+    ],
+)
+def test_where_a_row_that_is_left_out_decides_about_others_both_sides_are_open(query: str) -> None:
+    for s in (session(epsilon=None), session()):
+        answer = s.sql(query).answer(epsilon=EXACT, rows_per_person=2)
+        assert answer["n"].open_sides == (True, True)
+        assert set(answer.margins["n"].truncation) == {None}
+
+
+def test_what_was_paid_for_before_a_profile_is_found_again_by_the_same_words() -> None:
+    s = session(epsilon=None, rows_per_person=3)
+    query = s.sql("SELECT COUNT(*) AS n FROM trips")
+    paid, keyed = query.answer(epsilon=1), query.answer(epsilon=2, key="K1")
+    s.profile(most_rows=MOST).answer(epsilon=3)
+    spent = s.budget.spent
+    again, retried = query.answer(epsilon=1), query.answer(epsilon=2, key="K1")
+    assert query.quote(epsilon=1).paid
+    assert (again["n"].values, retried["n"].values) == (paid["n"].values, keyed["n"].values)
+    assert s.budget.spent == spent
+    assert query.answer(epsilon=4).caps != again.caps  # which was not paid for
+
+
+def test_beside_a_count_that_finds_groups_are_sums_of_the_rows_that_it_counted() -> None:
+    """Also where a key that is computed takes values that no group has, of which a person would have used up one."""
+    rows = [(person, "k", region, 9.0) for person in range(400) for region in ("u", "w")]
+    table = pl.DataFrame(rows, schema=["person", "town", "region", "x"], orient="row")
+    domains = {"region": ["u", "v"], "x": (0, 10)}
+    s = gt.protect(
+        table, unit="person", budget=gt.ApproxDP(10**10, "0.1"), domains=domains, engine={"threads": 1}, name="trips"
+    )
+    key = "town, COALESCE(region, 'u')"
+    text = f"SELECT town, COALESCE(region, 'u') AS c, COUNT(x) AS n, SUM(x) AS s, AVG(x) AS m FROM trips GROUP BY {key}"
+    answer = s.sql(text).answer(epsilon=EXACT, key_delta="0.001", groups_per_person=1, rows_per_group=1)
+    assert answer["n"][0] == 400
+    assert answer["s"][0] == pytest.approx(3_600, abs=1)
+    assert answer["m"][0] == pytest.approx(9, abs=1e-3)

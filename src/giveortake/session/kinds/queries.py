@@ -257,7 +257,8 @@ class BoundQuestions(Bound[Measurements]):
         return cls(request, mechanism, tuple(queries), resolved, terms.key_delta)
 
     def earlier(self, terms: Terms) -> Iterator[BoundQuestions]:
-        if len(self.queries) == 1 and isinstance(self.request, QueryRequest):
+        is_chosen = self.resolved[0].are_best and not terms.best_caps
+        if is_chosen and isinstance(self.request, QueryRequest):
             for caps in resolved_before(self.mechanism, self.queries[0].question, terms):
                 yield replace(self, resolved=(caps,))
 

@@ -469,8 +469,6 @@ def resolved_caps(mechanism: InteractiveMechanism, question: Question, terms: Te
 
 def resolved_before(mechanism: InteractiveMechanism, question: Question, terms: Terms) -> Iterator[ResolvedCaps]:
     """The caps that the same terms had before the profiles of today were bought, one by one; the custodian's last."""
-    if terms.best_caps or not resolved_caps(mechanism, question, terms).are_best:
-        return
     stored = stored_profiles(mechanism)
     for first in range(1, len(stored) + 1):
         with suppress(QueryRefused):  # nothing bounded it then
