@@ -295,8 +295,13 @@ def test_what_was_paid_for_before_a_profile_is_found_again_by_the_same_words() -
     s = session(epsilon=None, rows_per_person=3)
     query = s.sql("SELECT COUNT(*) AS n FROM trips")
     paid, keyed = query.answer(epsilon=1), query.answer(epsilon=2, key="K1")
+    batch = s.batch([query, s.sql("SELECT SUM(amount) AS n FROM trips")])
+    together = batch.answer(epsilon=3, key="K2")
     s.profile(most_rows=MOST).answer(epsilon=3)
     spent = s.budget.spent
+    for options in ({}, {"key": "K2"}):
+        repeated = batch.answer(epsilon=3, **options)
+        assert [answer["n"].values for answer in repeated] == [answer["n"].values for answer in together]
     again, retried = query.answer(epsilon=1), query.answer(epsilon=2, key="K1")
     assert query.quote(epsilon=1).paid
     assert (again["n"].values, retried["n"].values) == (paid["n"].values, keyed["n"].values)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence  # the codec reads hints
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -52,8 +53,8 @@ from giveortake.session.profiles.best_caps import (
     ResolvedCaps,
     error_unit_in_words,
     left_out_of,
-    resolved_before,
     resolved_caps,
+    stored_profiles,
 )
 from giveortake.session.quotes import Quote
 from giveortake.session.refusals import deltas_of, missing_for_keys, too_dear
@@ -257,10 +258,14 @@ class BoundQuestions(Bound[Measurements]):
         return cls(request, mechanism, tuple(queries), resolved, terms.key_delta)
 
     def earlier(self, terms: Terms) -> Iterator[BoundQuestions]:
-        is_chosen = self.resolved[0].are_best and not terms.best_caps
-        if is_chosen and isinstance(self.request, QueryRequest):
-            for caps in resolved_before(self.mechanism, self.queries[0].question, terms):
-                yield replace(self, resolved=(caps,))
+        """With the caps of the same terms before the profiles of today were bought, one by one; no profile's last."""
+        if terms.best_caps or not any(choice.by_profile for choice in self.resolved):
+            return
+        stored = stored_profiles(self.mechanism)
+        for first in range(1, len(stored) + 1):
+            then = replace(self.mechanism, paid_profiles=stored[first:])
+            with suppress(QueryRefused):  # nothing bounded it then
+                yield replace(self, resolved=BoundQuestions.of(self.request, then, self.queries, terms).resolved)
 
     @classmethod
     def paid_before(

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import math
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -436,11 +435,12 @@ _OF_PERSONS = "a profile tells how many rows they cut, and persons are counted h
 @final
 @dataclass(frozen=True, slots=True)
 class ResolvedCaps:
-    """The caps of a question, and why it has these; `are_best` if a profile chose them."""
+    """The caps of a question, and why it has these; `by_profile` if one chose them, as the best ones if `are_best`."""
 
     caps: Caps
     why: str | None = None
     are_best: bool = False
+    by_profile: bool = False
 
 
 def resolved_caps(mechanism: InteractiveMechanism, question: Question, terms: Terms) -> ResolvedCaps:
@@ -459,20 +459,13 @@ def resolved_caps(mechanism: InteractiveMechanism, question: Question, terms: Te
         stated = replace(stated, caps=best[0])
     caps = mechanism.resolve_caps(stated, question)
     if not caps.stated:
-        return ResolvedCaps(caps, _NO_CAP_NEEDED if wanted.stated else None, are_best=best is not None)
+        why = _NO_CAP_NEEDED if wanted.stated else None
+        return ResolvedCaps(caps, why, are_best=best is not None, by_profile=best is not None)
     if best is not None:
         weighed = terms.margin is None
         which = "of the least error at this spend" if weighed else "that leave 95 % of persons as they are"
-        return ResolvedCaps(caps, f"caps: {which}, by the profile {best[1]}", are_best=weighed)
+        return ResolvedCaps(caps, f"caps: {which}, by the profile {best[1]}", are_best=weighed, by_profile=True)
     return ResolvedCaps(caps, None if terms.caps.stated else "caps: the custodian's")
-
-
-def resolved_before(mechanism: InteractiveMechanism, question: Question, terms: Terms) -> Iterator[ResolvedCaps]:
-    """The caps that the same terms had before the profiles of today were bought, one by one; the custodian's last."""
-    stored = stored_profiles(mechanism)
-    for first in range(1, len(stored) + 1):
-        with suppress(QueryRefused):  # nothing bounded it then
-            yield resolved_caps(replace(mechanism, paid_profiles=stored[first:]), question, terms)
 
 
 _NO_CAP_NEEDED = "caps: none; they would lower no noise here, and only take rows away"
