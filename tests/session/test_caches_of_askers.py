@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -64,11 +65,14 @@ def calls(quote: Callable[[], object]) -> Counter[str]:
         if event == "call" and frame.f_code.co_filename.startswith(str(SOURCE)):
             counted[f"{frame.f_code.co_filename}:{frame.f_code.co_qualname}"] += 1
 
+    gc.collect()  # what earlier tests leave is not cleared away meanwhile
+    gc.disable()
     sys.setprofile(count)
     try:
         quote()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return counted
 
 
